@@ -22,12 +22,14 @@ class Extra(NamedTuple):
     modules: tuple[str, ...]
     package: str
     """The package that requires all others of the extra; several are parted by spaces."""
+    title: str | None = None
+    """As people spell it, if that is not the name with a capital."""
 
 
 def need(extra: Extra) -> None:
     """:raises ExtraMissing: with the command that adds it."""
     if any(find_spec(name) is None for name in extra.modules):
-        raise ExtraMissing(extra.name, command=command(extra))
+        raise ExtraMissing(extra.title or extra.name.capitalize(), command=command(extra))
 
 
 def command(extra: Extra) -> str:

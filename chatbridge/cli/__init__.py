@@ -37,7 +37,7 @@ COMMANDS = {
     "connect": "add chatbridge to an agent's MCP servers",
     "disconnect": "remove it again",
     "service": "keep the hub running with systemd or launchd",
-    "serve": "for agents elsewhere; store moves to a database",
+    "serve": "for remote agents; store copy: move to PostgreSQL",
     "token": "make, list and remove those tokens",
     "tools": "the commands that your agents may run",
     "ask": "ask yourself from a script; notify only tells you",

@@ -23,7 +23,7 @@ class ExtraMissing(ChatbridgeError):
     """Packages that a channel or the database needs are not installed."""
 
     def __init__(self, extra: str, *, command: str) -> None:
-        super().__init__(f"the packages for {extra.capitalize()} are not installed. Run: {command}")
+        super().__init__(f"the packages for {extra} are not installed. Run: {command}")
 
 
 class HubAlreadyRunning(ChatbridgeError):

@@ -90,6 +90,10 @@ def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _store_address(value: str) -> str:
     # Without the value: the address of a server may have a password in it.
+    try:
+        urlsplit(value)
+    except ValueError:
+        value = ""
     if not any(value.startswith(kind) and value != kind for kind in (SQLITE, POSTGRESQL)):
         raise ValueError(f"accepted: {SQLITE}path/to/file.db, {POSTGRESQL}user@host/database")
     return value

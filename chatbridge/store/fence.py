@@ -12,7 +12,7 @@ from typing import NamedTuple
 from chatbridge.core.errors import StoreError
 from chatbridge.extras import Extra
 
-POSTGRES = Extra("postgres", modules=("asyncpg",), package="asyncpg")
+POSTGRES = Extra("postgres", modules=("asyncpg",), package="asyncpg", title="PostgreSQL")
 
 
 class Fence(NamedTuple):

@@ -45,16 +45,16 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         agent.initialize()
         agent.ask(1)
         ask = home.until()
+        home.run("token", "add", "ci")
         running = home.run("store", "copy", "--to", team.dsn)
         assert running.returncode == 1
         assert "chatbridge stop" in running.stderr
-        rehearsed = home.run("store", "copy", "--stop", "--to", team.dsn, "--dry-run")
-        assert "Nothing was changed there." in rehearsed.stdout
         done = home.run("store", "copy", "--stop", "--to", team.dsn, "--yes")
         assert done.returncode == 0, done.stderr
         listed = home.run("pending", "--ids")
         assert ask["id"].startswith(listed.stdout.strip())
         assert home.run("restart").returncode == 0
+        assert home.run("token", "list").stdout.splitlines()[-1].startswith("ci ")
         home.answer(home.until())
         assert agent.result()["answers"][0]["values"] == ["blue"]
     assert done.stdout.splitlines()[1:4] == [
@@ -62,10 +62,49 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         "questions                     1",
         "  of them open                1",
     ]
+    assert "tokens of remote agents       1" in done.stdout
     home.kill_hub(signal.SIGTERM)
     again = home.run("store", "copy")
     assert again.returncode == 1
     assert "already has 1 question" in again.stderr
+
+
+@pytest.mark.process
+def test_the_hub_runs_on_if_nothing_can_be_copied_and_during_a_dry_run(
+    home: House, team: Address, postgres: Postgres
+) -> None:
+    with home.agent() as agent:
+        agent.initialize()
+        agent.ask(1)
+        ask, hub = home.until(), home.hub()
+        for nowhere in ("postgresql://ada@127.0.0.1:9/team", postgres.address("none").dsn):
+            refused = home.run("store", "copy", "--stop", "--to", nowhere)
+            assert refused.returncode == 1
+            assert "stopped" not in refused.stderr
+            assert home.hub() == hub
+        rehearsed = home.run("store", "copy", "--stop", "--dry-run", "--to", team.dsn)
+        assert "Nothing was changed there." in rehearsed.stdout
+        assert home.hub() == hub
+        home.answer(ask)
+        assert agent.result()["answers"][0]["values"] == ["blue"]
+
+
+@pytest.mark.process
+def test_a_copy_that_fails_once_the_hub_has_been_stopped_says_how_to_start_it_again(
+    home: House, team: Address
+) -> None:
+    home.run("restart")
+    home.hub()
+    with closing(sqlite3.connect(home.database)) as file, file:
+        file.execute("INSERT INTO notes VALUES ('odd', 'key', 'value', 'soon')")
+    failed = home.run("store", "copy", "--stop", "--to", team.dsn)
+    assert failed.returncode == 1
+    assert "something else than a number in the column at" in failed.stderr
+    assert failed.stderr.rstrip().endswith(
+        "The hub is stopped. Start it again: chatbridge restart (a service: chatbridge service "
+        "start)"
+    )
+    assert home.hubs() == []
 
 
 @pytest.mark.process

@@ -140,9 +140,15 @@ class Postgres:
 
     async def _set(self, name: str, value: str) -> None:
         await self.sql(f"ALTER SYSTEM SET {name} = {value}")
+        await self.reload()
+
+    async def reload(self) -> None:
+        """Its configuration and its rules, for the connections that begin from now on."""
+        loaded = "SELECT pg_conf_load_time()"
+        before = await self._value(loaded)
         await self.sql("SELECT pg_reload_conf()")
         async with asyncio.timeout(START_SECONDS):
-            while await self._value(f"SHOW {name}") != value:  # noqa: ASYNC110 - it tells nobody
+            while await self._value(loaded) == before:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.01)
 
     async def _value(self, sql: str) -> object:
@@ -248,16 +254,26 @@ def running(programs: Path, *, durable: bool = False) -> Iterator[Postgres]:
 @asynccontextmanager
 async def stranger(server: Postgres, password: str) -> AsyncIterator[str]:
     """A user who has to log in and owns nothing."""
-    rules = server.folder / "data" / "pg_hba.conf"
-    before = rules.read_text()
-    rules.write_text(f"host all stranger 127.0.0.1/32 scram-sha-256\n{before}")
     await server.sql(f"CREATE ROLE stranger LOGIN PASSWORD '{password}'")
-    await server.sql("SELECT pg_reload_conf()")
     try:
-        yield "stranger"
+        async with rule(server, "host all stranger 127.0.0.1/32 scram-sha-256"):
+            yield "stranger"
     finally:
         await server.sql("DROP ROLE stranger")
+
+
+@asynccontextmanager
+async def rule(server: Postgres, line: str) -> AsyncIterator[None]:
+    """Of pg_hba.conf, before its others."""
+    rules = server.folder / "data" / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(f"{line}\n{before}")
+    try:
+        await server.reload()
+        yield
+    finally:
         rules.write_text(before)
+        await server.reload()
 
 
 @contextmanager

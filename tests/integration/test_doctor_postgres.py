@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -16,15 +17,20 @@ import pytest
 from chatbridge.channels.checks import Finding, HubState, Mark
 from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.doctor import postgres as module
+from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.run import Check
-from chatbridge.cli.doctor.tonight import deadlines, disk
+from chatbridge.cli.doctor.tonight import agents, deadlines, disk
+from chatbridge.cli.hub.commands import status
 from chatbridge.cli.questions import commands
 from chatbridge.clock import SystemClock
 from chatbridge.core.model import ChannelState
 from chatbridge.core.tasks import end_tasks
+from chatbridge.hub.http import shared_tokens, tokens
+from chatbridge.store.postgres import connection
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.store import PostgresStore
+from chatbridge.store.postgres.tokens import TokenTable
 from tests.contract.asks import an_ask, answered, keep
 from tests.fakes.authority import Authority
 from tests.fakes.clock import StillClock
@@ -196,6 +202,18 @@ async def test_on_another_computer_it_wants_a_server_that_encrypts_and_is_checke
         assert await said(f"?sslmode=verify-full&sslrootcert={authority.file}") == []
 
 
+async def test_a_server_with_the_certificate_of_another_one_is_a_problem(
+    machine: Machine, postgres: Postgres, team: Address, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    machine.set(CHATBRIDGE_STORE=f"{team.dsn}?sslmode=verify-full&sslrootcert={authority.file}")
+    async with postgres.encrypted(authority.issue(AWAY, file="server")):
+        (found,) = await machine.look(DATABASE)
+    assert found.mark is Mark.PROBLEM
+    assert "nothing proves that the server is the right one" in found.what
+    assert "sslrootcert in store" in found.fix[0]
+
+
 async def test_rows_that_cannot_be_read_are_a_problem(
     machine: Machine, postgres: Postgres, team: Address
 ) -> None:
@@ -225,7 +243,7 @@ async def test_an_empty_database_and_a_newer_one(
 @pytest.mark.parametrize(
     ("find", "instead", "what", "fix"),
     [
-        (r"/test_\d+$", "/none", "there is no database of this name", "CREATE DATABASE chatbridge"),
+        (r"/test_\d+$", "/none", "there is no database of this name", "createdb --owner nobody"),
         (r"nobody@", "stranger@", "the server refused the log-in", "store_password"),
         (r":\d+/.*", ":9/none", "the server cannot be reached", "Check that it runs"),
     ],
@@ -240,13 +258,51 @@ async def test_what_is_wrong_with_the_address_is_said_with_the_next_step(
     assert fix in " ".join(found.fix)
 
 
+async def test_agents_over_http_are_those_whose_tokens_are_in_the_database(
+    machine: Machine, team: Address, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = (Check("agents", clients), Check("agents", agents))
+    tokens.add(str(machine.state), "of-before", now=1.0)  # with this store it lets nobody in
+    given = await shared_tokens.add(team, "ci", now=1.0)
+    for found in await machine.look(*both):
+        assert (found.mark, found.what) == (Mark.REMARK, "no token has been used yet: ci")
+    table = TokenTable(team)
+    await table.note_used([(tokens.digest_of(given), 100.0)])
+    table.close()
+    for found in await machine.look(*both):
+        assert (found.mark, found.what) == (Mark.FINE, "over HTTP: ci")
+    with machine.hub(links=[]):
+        assert await asyncio.to_thread(status, []) == 0
+    assert "over HTTP: ci" in capsys.readouterr().out
+
+
+async def test_a_database_without_tables_has_no_tokens(
+    machine: Machine, postgres: Postgres
+) -> None:
+    async with postgres.database(empty=True) as empty:
+        machine.set(CHATBRIDGE_STORE=empty.dsn)
+        (found,) = await machine.look(Check("agents", clients))
+    assert found.what.startswith("none is set up")
+
+
+async def test_a_server_that_says_nothing_holds_nobody_up_who_looks_for_tokens(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        machine.set(CHATBRIDGE_STORE=f"postgresql://ada@127.0.0.1:{silent.getsockname()[1]}/team")
+        (found,) = await machine.look(Check("agents", clients))
+    assert found.mark is Mark.PROBLEM
+    assert found.what.endswith("the server does not answer")
+
+
 async def test_without_the_extra_everything_says_what_to_run(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     machine.set(CHATBRIDGE_STORE="postgresql://chatbridge@db.example.org/chatbridge")
     (found,) = await machine.look(DATABASE)
-    assert found.what == "the packages for Postgres are not installed"
+    assert found.what == "the packages for PostgreSQL are not installed"
     assert "asyncpg" in found.fix[0]
 
 

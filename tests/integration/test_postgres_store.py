@@ -32,6 +32,7 @@ from tests.fakes.postgres import (
     USER,
     Postgres,
     pooler,
+    rule,
     running,
     stranger,
 )
@@ -312,7 +313,7 @@ async def test_a_server_that_stays_away_is_said_and_all_goes_on_when_it_is_back(
     async with store_at(address) as store:
         await asyncio.to_thread(postgres.stop)
         try:
-            with pytest.raises(StoreError, match=r"cannot be reached. Check that it runs"):
+            with pytest.raises(StoreError, match=r"cannot be reached .*Check that it runs"):
                 await adding.to(store)
             with pytest.raises(StoreError, match="cannot be reached"):
                 await store.open_asks()
@@ -404,7 +405,7 @@ async def test_a_full_disk_is_said_loses_nothing_and_heals_by_itself(
                 with suppress(asyncpg.DiskFullError):
                     while True:
                         await postgres.sql(FILL.format(rows=rows), "small")
-            with pytest.raises(StoreError, match=r"disk is full. Free some space there"):
+            with pytest.raises(StoreError, match=r"disk is full .*Free some space there"):
                 await lost.to(store)
             assert await store.open_asks() == [kept.ask]
             assert lost.told == 0
@@ -497,20 +498,38 @@ SECRET = "correct-horse"
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        ("{stranger}:wrong@{place}/{name}", "refused the log-in. Check user and password in store"),
-        (f"{{stranger}}:{SECRET}@{{place}}/none", "no database of this name. Create it: CREATE"),
-        (f"{{stranger}}:{SECRET}@{{place}}/{{name}}", "may not do that. Make it the owner"),
+        (
+            "{stranger}:wrong@{place}/{name}",
+            "refused the log-in .*Check user and password in store",
+        ),
+        (
+            f"unwelcome:{SECRET}@{{place}}/{{name}}",
+            "does not let this computer in .*pg_hba.conf there",
+        ),
+        (
+            f"{{stranger}}:{SECRET}@{{place}}/none",
+            "no database .*createdb --owner stranger .* none$",
+        ),
+        (f"{{stranger}}:{SECRET}@{{place}}/{{name}}", "may not do that .*Make it the owner"),
         ("nobody@{place}/ascii", "its encoding is SQL_ASCII. Create one with: CREATE DATABASE"),
-        (f"a:{SECRET}@127.0.0.1:1/{{name}}", "cannot be reached. Check that it runs"),
-        (f"a:{SECRET}@{{place}}x/{{name}}", "address in store cannot be read"),
+        (f"a:{SECRET}@{{place}}/{{name}}?sslmode=require", "the server has no TLS .*Switch ssl on"),
+        (f"a:{SECRET}@127.0.0.1:1/{{name}}", "cannot be reached .*Check that it runs"),
+        (f"a:{SECRET}@{{place}}x/{{name}}", "address in store cannot be read: the port is"),
         (f"a:{SECRET}@no.such.host.invalid/{{name}}", "cannot be reached"),
     ],
-    ids=["password", "database", "permission", "encoding", "nobody", "unreadable", "unknown"],
+    ids=(
+        *("password", "rules", "database", "permission", "encoding"),
+        *("tls", "nobody", "unreadable", "unknown"),
+    ),
 )
 async def test_what_is_wrong_with_an_address_is_said_without_its_password(
     postgres: Postgres, caplog: pytest.LogCaptureFixture, address: str, says: str
 ) -> None:
-    async with postgres.database(empty=True) as empty, stranger(postgres, SECRET) as name:
+    async with (
+        postgres.database(empty=True) as empty,
+        rule(postgres, "host all unwelcome 127.0.0.1/32 reject"),
+        stranger(postgres, SECRET) as name,
+    ):
         await postgres.sql(ASCII)
         place = f"127.0.0.1:{postgres.port}"
         names = {"stranger": name, "place": place, "name": empty.name.split()[0]}

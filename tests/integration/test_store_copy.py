@@ -14,14 +14,16 @@ import pytest
 
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import ChannelState, Notice, Post
+from chatbridge.hub.http import shared_tokens, tokens
 from chatbridge.store.postgres import copying
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.copying import Copied, Progress
 from chatbridge.store.postgres.file_copies import FileTable
 from chatbridge.store.postgres.store import PostgresStore
+from chatbridge.store.postgres.tokens import TokenRow
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered, keep
-from tests.fakes.postgres import END_SESSIONS, FENCE, LEADS, USER, Postgres
+from tests.fakes.postgres import END_SESSIONS, FENCE, LEADS, USER, Postgres, stranger
 from tests.integration.test_earlier_databases import ALL, load
 
 pytestmark = pytest.mark.postgres
@@ -170,6 +172,53 @@ async def test_a_rehearsal_leaves_an_empty_database_empty(
         assert await count(postgres, address, "chatbridge") == 0
         await copy(path, address)
         assert await count(postgres, address) == 2
+
+
+async def test_a_check_leaves_nothing_and_says_what_a_copy_would_be_refused_for(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    path = await a_file(tmp_path, "Which port?")
+    async with postgres.database(empty=True) as address:
+        await copying.check(path, address)
+        assert await count(postgres, address, "chatbridge") == 0
+        await copy(path, address)
+        with pytest.raises(StoreError, match="already has 2 questions"):
+            await copying.check(path, address)
+    async with postgres.database(empty=True) as address, stranger(postgres, "a-password") as name:
+        closed = Address(address.dsn.replace(f"{USER}@", f"{name}:a-password@"))
+        with pytest.raises(StoreError, match="may not do that"):
+            await copying.check(path, closed)
+    with pytest.raises(StoreError, match="there is no database of this name"):
+        await copying.check(path, postgres.address("none"))
+
+
+async def test_agents_over_http_are_let_in_afterwards_with_the_tokens_that_they_have(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    path, state = await a_file(tmp_path), str(tmp_path)
+    given = tokens.add(state, "build-server", now=1.0)
+    tokens.add(state, "ci", now=2.0)
+    used = tokens.Tokens(state).owner(given)
+    assert used is not None
+    tokens.Tokens(state).note_used(used, now=100.0)
+    rows = [TokenRow(it.name, it.created, it.digest, at) for it, at in tokens.listed(state)]
+    async with postgres.database(empty=True) as address:
+        assert await shared_tokens.listed(address) == []
+        copied = await copying.copy(path, address, files=tmp_path, tokens=rows)
+        assert copied.tokens == 2
+        assert await shared_tokens.listed(address) == tokens.listed(state)
+
+
+async def test_tokens_that_are_there_already_are_not_mixed_with_others(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    path = await a_file(tmp_path)
+    async with postgres.database() as address:
+        await shared_tokens.add(address, "ci", now=1.0)
+        with pytest.raises(StoreError, match=r"already has 1 token\."):
+            await copying.check(path, address, tokens=[TokenRow("other", 1.0, "a" * 64, None)])
+        await copy(path, address)
+        assert [it.name for it, _ in await shared_tokens.listed(address)] == ["ci"]
 
 
 async def test_a_second_copy_is_refused_and_changes_nothing(

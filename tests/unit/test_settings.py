@@ -400,6 +400,7 @@ def test_a_file_that_is_no_toml_is_named(file: Path, text: bytes) -> None:
         (f"[web]\ntokn = '{SECRET}'", "web.tokn"),
         (f"web = '{SECRET}'", "web"),
         (f"store = 'mysql://me:{SECRET}@host/db'", "store"),
+        (f"store = 'postgresql://me:{SECRET}@[::1/db'", "store"),
         (f"store = '{SECRET}'", "store"),
     ],
 )

@@ -3,16 +3,18 @@ commands that agents may run."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, told
 from chatbridge.cli.connect.catalogue import PLUGIN
 from chatbridge.cli.connect.plans import Found, connected_in, found_clients
+from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import HOUR, counted, duration, first_of, shown
-from chatbridge.core.errors import SettingsError
-from chatbridge.hub.http.tokens import listed
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.hub.http.tokens import Token, listed
 
 WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
@@ -34,7 +36,7 @@ def clients(context: DoctorContext) -> list[Finding]:
     connected = connected_clients()
     if connected:
         return [limit_of(client, context.settings.max_timeout) for client in connected]
-    if elsewhere := agents_elsewhere(context.state):
+    if elsewhere := agents_elsewhere(context):
         return elsewhere
     if found := found_clients():
         what = f"none is set up; found here: {', '.join(it.client.shown for it in found)}"
@@ -43,12 +45,12 @@ def clients(context: DoctorContext) -> list[Finding]:
     return [remark("agents", "none is set up", "chatbridge connect claude-code", elsewhere_too)]
 
 
-def agents_elsewhere(state: Path | str) -> list[Finding]:
+def agents_elsewhere(context: DoctorContext) -> list[Finding]:
     """Those that have a token for HTTP, as on a server and in a container, where `connect` has
     nothing to write."""
     try:
-        tokens = listed(str(state))
-    except SettingsError as error:
+        tokens = _tokens(context)
+    except ChatbridgeError as error:
         return [from_error("agents", str(error))]
     if used := [token.name for token, at in tokens if at is not None]:
         return [fine("agents", f"over HTTP: {first_of(used)}")]
@@ -56,6 +58,17 @@ def agents_elsewhere(state: Path | str) -> list[Finding]:
         what = f"no token has been used yet: {first_of([token.name for token, _ in tokens])}"
         return [remark("agents", what, "give it to the agent, with the hub's address")]
     return []
+
+
+def _tokens(context: DoctorContext) -> list[tuple[Token, float | None]]:
+    """Each, and when it was last used. They are where the hub that leads looks for them."""
+    database = context.database
+    if not isinstance(database, DatabaseServer):
+        return listed(str(context.state))
+    address = database.address
+    from chatbridge.hub.http import shared_tokens
+
+    return asyncio.run(shared_tokens.listed(address))
 
 
 def limit_of(found: Found, longest: float) -> Finding:

@@ -196,7 +196,7 @@ def agents(context: DoctorContext) -> list[Finding]:
     connected = connected_clients()
     if not connected:
         nobody = problem("agents", "none is set up", "chatbridge connect")
-        return agents_elsewhere(context.state) or [nobody]
+        return agents_elsewhere(context) or [nobody]
     return [_agent(it, context.settings.default_timeout) for it in connected]
 
 

@@ -37,9 +37,10 @@ def status(given: argparse.Namespace) -> int:
     if not found["links"]:
         from chatbridge.cli.connect.plans import found_clients
         from chatbridge.cli.doctor.clients import agents_elsewhere
+        from chatbridge.cli.doctor.context import DoctorContext
 
         clients = sum(client.connected for client in found_clients())
-        elsewhere = agents_elsewhere(runtime_paths.state_dir())
+        elsewhere = agents_elsewhere(DoctorContext.here())
     draw(findings(found, clients=clients, elsewhere=elsewhere, now=time.time()))
     return 0
 

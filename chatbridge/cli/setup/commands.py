@@ -165,7 +165,6 @@ people = Command(
 
 def _store(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="do", metavar="COMMAND", prog="chatbridge store")
-    actions.required = True
     copy = actions.add_parser(
         "copy",
         help="move everything from the SQLite file to a PostgreSQL server",
@@ -188,7 +187,7 @@ def _store(parser: argparse.ArgumentParser) -> None:
         flag(
             "--stop", help="stop the hub first, if one runs: agents that wait start it again soon"
         ),
-        flag("--dry-run", help="try all of it on the server, and undo it"),
+        flag("--dry-run", help="try all of it on the server, and undo it; the hub runs on"),
         flag("--yes", "-y", help="set store in config.toml afterwards, without asking"),
     ):
         copy.add_argument(*names, **options)
@@ -199,8 +198,7 @@ store = Command(
     "Moves the questions, the open ones included, to a PostgreSQL server: for a team,\n"
     "or for several hubs.",
     extend=_store,
-    usage="chatbridge store copy [--to ADDRESS] [--from ADDRESS] [--stop] [--dry-run]\n"
-    "                             [--yes]",
+    usage="chatbridge store copy [--to ADDRESS] [--from ADDRESS] [--stop] [--dry-run] [--yes]",
     work="chatbridge.cli.setup.store:store",
 )
 

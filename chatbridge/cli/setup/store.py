@@ -7,21 +7,22 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.cli.ui.wording import shown
-from chatbridge.core.errors import StoreError
+from chatbridge.core.errors import ChatbridgeError, StoreError
 from chatbridge.extras import need
+from chatbridge.hub.http.tokens import listed
 from chatbridge.hub.process.lock import Lock
 from chatbridge.redaction import hide
 from chatbridge.settings import POSTGRESQL, SQLITE, Settings, load, secrets
@@ -31,7 +32,9 @@ from chatbridge.store.fence import POSTGRES
 if TYPE_CHECKING:
     from chatbridge.store.postgres.connection import Address
     from chatbridge.store.postgres.copying import Copied
+    from chatbridge.store.postgres.tokens import TokenRow
 
+A_SERVER = f"{POSTGRESQL}user@host/database"
 STORE = ("store",)
 PASSWORD = ("store_password",)
 LISTED = {
@@ -41,21 +44,30 @@ LISTED = {
     "owner_messages": "messages to agents",
     "audit": "lines of the audit trail",
 }
-START = "chatbridge restart (a service: chatbridge service start), then chatbridge doctor"
+AGAIN = "chatbridge restart (a service: chatbridge service start)"
+START = f"{AGAIN}, then chatbridge doctor"
+STOPPED = f"The hub is stopped. Start it again: {AGAIN}"
 SHOWN_EVERY_SECONDS = 0.2
 
 
 def store(given: argparse.Namespace) -> int:
+    if given.do is None:
+        raise WrongUsage(f"say what to do: chatbridge store copy --to {A_SERVER}")
     settings = load()
     for secret in settings.secrets():
         hide(secret)
     state = Path(runtime_paths.state_dir())
-    source, target = _source(given.source, settings, state), _target(given.to, settings)
-    if given.stop:
-        end_hub(str(state))
-    with ExitStack() as locks:
-        _lock(locks, state, source)
-        copied = _copied(source, target, _files_of(source, state), rehearse=given.dry_run)
+    target = _target(given.to, settings)
+    source = _source(given.source, settings, state, target)
+    files = _files_of(source, state)
+    tokens = _tokens(files)
+    with ExitStack() as stack:
+        if not given.dry_run:  # which only reads the file, as it is at one moment
+            if given.stop:
+                _check(source, target, tokens)
+                stack.enter_context(_without_hub(str(state)))
+            _lock(stack, state, files)
+        copied = _copied(source, target, files, tokens, rehearse=given.dry_run)
         _report(copied, source, target, rehearse=given.dry_run)
         if not given.dry_run:
             # Before the lock is let go: an agent might start a hub on the old database.
@@ -63,32 +75,39 @@ def store(given: argparse.Namespace) -> int:
     return 0
 
 
-def _source(given: str | None, settings: Settings, state: Path) -> Path:
+def _source(given: str | None, settings: Settings, state: Path, target: Address) -> Path:
     if given is not None and not given.startswith(SQLITE):
         raise WrongUsage(f"--from has to be {SQLITE}path/to/file.db")
     path = settings.model_copy(update={"store": given}).database(state) if given else None
     path = path or settings.database(state)
-    if not path.exists():
-        raise StoreError(
-            f"there is no database {path}. Name the file: chatbridge store copy "
-            f"--from {SQLITE}path/to/file.db"
-        )
-    return path
+    if path.exists():
+        return path
+    nothing = (
+        "Nothing was asked here yet? Then nothing has to be copied: put "
+        f'store = "{_parted(target.dsn)[0]}" into {shown(config_file())}. Otherwise name'
+    )
+    raise StoreError(
+        f"there is no database {path}. {'Name' if given else nothing} the file: chatbridge store "
+        f"copy --from {SQLITE}path/to/file.db"
+    )
 
 
 def _target(given: str | None, settings: Settings) -> Address:
     if given is not None and not given.startswith(POSTGRESQL):
-        raise WrongUsage(f"--to has to be {POSTGRESQL}user@host/database")
+        raise WrongUsage(f"--to has to be {A_SERVER}")
     if given:
-        hide(unquote(urlsplit(given).password or "") or given)
+        try:
+            hide(unquote(urlsplit(given).password or "") or given)
+        except ValueError:  # which may quote it
+            raise WrongUsage(f"--to has to be {A_SERVER}") from None
         settings = settings.model_copy(update={"store": given})
     server = settings.server()
     if server is None:
-        raise WrongUsage(f"say where to: --to {POSTGRESQL}user@host/database")
+        raise WrongUsage(f"say where to: --to {A_SERVER}")
     need(POSTGRES)
     from chatbridge.store.postgres.connection import Address
 
-    return Address(*server)
+    return Address(*server, given_in="--to" if given else "store")
 
 
 def _files_of(source: Path, state: Path) -> Path:
@@ -96,18 +115,58 @@ def _files_of(source: Path, state: Path) -> Path:
     return source.parent if os.path.exists(runtime_paths.lock_path(str(source.parent))) else state
 
 
-def _lock(locks: ExitStack, state: Path, source: Path) -> None:
-    """Also that of the hub whose file this is. :raises HubAlreadyRunning:"""
-    folders = {folder.resolve(): folder for folder in (_files_of(source, state), state)}
+def _tokens(files: Path) -> list[TokenRow]:
+    """Those of agents over HTTP. :raises SettingsError: they cannot be read."""
+    from chatbridge.store.postgres.tokens import TokenRow
+
+    known = listed(str(files))
+    return [TokenRow(token.name, token.created, token.digest, used) for token, used in known]
+
+
+def _lock(locks: ExitStack, state: Path, files: Path) -> None:
+    """Also that of the hub whose database it is. :raises HubAlreadyRunning:"""
+    folders = {folder.resolve(): folder for folder in (files, state)}
     for folder in folders.values():
         locks.enter_context(Lock(str(folder), started_by="person"))
 
 
-def _copied(source: Path, target: Address, files: Path, *, rehearse: bool) -> Copied:
+def _check(source: Path, target: Address, tokens: Sequence[TokenRow]) -> None:
+    from chatbridge.store.postgres.copying import check
+
+    asyncio.run(check(source, target, tokens=tokens))
+
+
+@contextmanager
+def _without_hub(state: str) -> Iterator[None]:
+    """Stop it. If that was in vain, say so at the end."""
+    stopped = end_hub(state) is not None
+    try:
+        yield
+    except BaseException as error:
+        if not stopped or lock_file.find_holder(state) is not None:
+            raise
+        if isinstance(error, ChatbridgeError):
+            raise StoreError(f"{error}. {STOPPED}") from error
+        say(STOPPED)
+        raise
+
+
+def _copied(
+    source: Path, target: Address, files: Path, tokens: Sequence[TokenRow], *, rehearse: bool
+) -> Copied:
     from chatbridge.store.postgres.copying import copy
 
     with _progress() as progress:
-        return asyncio.run(copy(source, target, files=files, rehearse=rehearse, progress=progress))
+        return asyncio.run(
+            copy(
+                source,
+                target,
+                files=files,
+                tokens=tokens,
+                rehearse=rehearse,
+                progress=progress,
+            )
+        )
 
 
 @contextmanager
@@ -144,6 +203,7 @@ def _report(copied: Copied, source: Path, target: Address, *, rehearse: bool) ->
     counts = {name: copied.rows[table] for table, name in LISTED.items()}
     counts["what goes with them"] = sum(copied.rows.values()) - sum(counts.values())
     counts["files"] = copied.files
+    counts["tokens of remote agents"] = copied.tokens
     rows = [(name, f"{count:,}") for name, count in counts.items()]
     rows[1:1] = [("  of them open", f"{copied.open_asks:,}")]
     columns = (Column(title="WHAT"), Column(title="ROWS", right=True))

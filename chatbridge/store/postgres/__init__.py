@@ -2,6 +2,7 @@
 
 store: opens the database
 connection: one connection, lost and found again, and its errors
+addresses: what is wrong with the address of a database
 sql: the statements as PostgreSQL wants them
 migrate: schema versions
 lease: which of several hubs leads, as one of them sees it

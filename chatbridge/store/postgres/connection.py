@@ -10,6 +10,7 @@ import logging
 import math
 import re
 import secrets
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.text import one_line
 from chatbridge.store.database import ConnectionLost, Parameters, Record
 from chatbridge.store.fence import Deposed, Fence, held
+from chatbridge.store.postgres.addresses import createdb, unreadable_authority, wrong_part
 from chatbridge.store.postgres.sql import ordered, translated
 
 log = logging.getLogger(__name__)
@@ -66,8 +68,6 @@ _LOST = (
 _BEHIND_POOLER = ("26000", "42P05", "08P01")
 """A prepared statement is not there, or somebody else's; a setting is not known."""
 _CAUSES: dict[str, str] = {
-    "28": "the server refused the log-in. Check user and password in store, or store_password",
-    "3D": "there is no database of this name. Create it: CREATE DATABASE chatbridge",
     "42501": "this user may not do that. Make it the owner of the database: ALTER DATABASE "
     "chatbridge OWNER TO …",
     "3F000": "there is no schema to create tables in. Check search_path of this user",
@@ -80,6 +80,7 @@ _CAUSES: dict[str, str] = {
     "08": "the connection was lost; chatbridge goes on when it is back",
 }
 """By the beginning of the error's code, the longest first."""
+NO_TLS = "rejected SSL upgrade"  # As asyncpg says it, without a code
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Address:
 
     dsn: str = field(repr=False)
     password: str | None = field(default=None, repr=False)
+    given_in: str = "store"
+    """The setting, or the option, in which somebody would correct it."""
 
     @property
     def name(self) -> str:
@@ -296,7 +299,7 @@ async def _connect(
             about = await connection.fetchrow(_ABOUT)
             assert about is not None
             if about["pid"] != connection.get_server_pid():
-                raise _Pooled(address.called)
+                raise _Pooled(address)
             check_fit(about, address.called)
             await connection.execute(_SESSION)
             return connection
@@ -305,18 +308,50 @@ async def _connect(
             connection.terminate()
         if not isinstance(error, Exception):
             raise
-        if connection is None and isinstance(error, ValueError) and not isinstance(error, OSError):
-            error = StoreError(f"{address.called}: the address in store cannot be read")
         if connection is not None and getattr(error, "sqlstate", None) in _BEHIND_POOLER:
-            error = _Pooled(address.called)
-        raise translated_error(error, address.called) from None  # it may quote the address
+            error = _Pooled(address)
+        cause = _why_refused(error, address, host) if connection is None else None
+        raise translated_error(error, address.called, cause) from None  # it may quote the address
+
+
+def _why_refused(error: Exception, address: Address, host: str) -> str | None:
+    """What is to be corrected where there has been no connection yet."""
+    code, where = getattr(error, "sqlstate", None) or "", address.given_in
+    if code.startswith("28") and "pg_hba" in str(error):
+        return (
+            "the server does not let this computer in. Add it to pg_hba.conf there, and reload it"
+        )
+    if code.startswith("28"):
+        return (
+            f"the server refused the log-in. Check user and password in {where}, or store_password"
+        )
+    if code.startswith("3D"):
+        return f"there is no database of this name. Create it there: {createdb(host)}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            "nothing proves that the server is the right one. Check its certificate, and host and "
+            f"sslrootcert in {where}"
+        )
+    if isinstance(error, TimeoutError):
+        return None
+    if isinstance(error, OSError):
+        if NO_TLS in str(error):
+            return f"the server has no TLS. Switch ssl on there, or take sslmode out of {where}"
+        if path := unreadable_authority(host):
+            return f"the file of sslrootcert cannot be read: {one_line(path)}"
+        return f"the server cannot be reached. Check that it runs, and the address in {where}"
+    if isinstance(error, ValueError | OverflowError):
+        part = wrong_part(host)
+        return f"the address in {where} cannot be read{f': {part}' if part else ''}"
+    return None
 
 
 class _Pooled(StoreError):
-    def __init__(self, called: str) -> None:
+    def __init__(self, address: Address) -> None:
         super().__init__(
-            f"{called} is behind a connection pooler, which hands one connection to several "
-            "programs, and ends transactions that it does not know. Name the server itself in store"
+            f"{address.called} is behind a connection pooler, which hands one connection to "
+            "several programs, and ends transactions that it does not know. Name the server itself "
+            f"in {address.given_in}"
         )
 
 
@@ -335,24 +370,30 @@ def check_fit(about: Record, called: str) -> None:
         raise ConnectionLost(f"{called}: {_CAUSES['25006']}")
 
 
-def translated_error(error: BaseException, called: str) -> StoreError:
-    """asyncpg's error as ours, without its detail, which may have values of rows."""
+def translated_error(error: BaseException, called: str, cause: str | None = None) -> StoreError:
+    """asyncpg's error as ours, without its detail, which may have values of rows. `cause`: if more
+    is known than the error says."""
     if isinstance(error, StoreError):
         return error
     code = getattr(error, "sqlstate", None) or ""
-    cause = next((each for begin, each in _CAUSES.items() if code.startswith(begin)), None)
+    cause = cause or next((each for begin, each in _CAUSES.items() if code.startswith(begin)), None)
     said = f" ({_one_line(error)})"
     if isinstance(error, TimeoutError):
         cause, said = "the server does not answer", ""
-    elif isinstance(error, OSError):
-        cause = "the server cannot be reached. Check that it runs, and the address in store"
     elif isinstance(error, asyncpg.TargetServerAttributeNotMatched):
         cause, said = _CAUSES["25006"], ""
-    elif isinstance(error, ValueError):
-        cause, said = "it cannot take a value", ""  # which it may quote
+    elif isinstance(error, ValueError) and not isinstance(error, OSError):
+        cause, said = cause or "it cannot take a value", ""  # which it may quote
     if isinstance(error, _LOST) and not isinstance(error, ValueError):
-        return ConnectionLost(f"{called}: {cause or _CAUSES['08']}{said}")
-    return StoreError(f"{called}: {cause or 'the server refused a statement'}{said}")
+        return ConnectionLost(_told(called, cause or _CAUSES["08"], said))
+    return StoreError(_told(called, cause or "the server refused a statement", said))
+
+
+def _told(called: str, cause: str, said: str) -> str:
+    """What the server or the system said comes before what to do."""
+    advice = re.search(r"[.;] |$", cause)
+    assert advice is not None
+    return f"{called}: {cause[: advice.start()]}{said}{cause[advice.start() :]}"
 
 
 def _one_line(error: BaseException) -> str:

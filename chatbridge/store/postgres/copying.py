@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,13 +24,15 @@ from chatbridge.store.postgres.connection import Address, connect, translated_er
 from chatbridge.store.postgres.file_copies import PART_BYTES
 from chatbridge.store.postgres.migrate import ALONE, apply, newest, version_of
 from chatbridge.store.postgres.sql import storable
+from chatbridge.store.postgres.tokens import TokenRow
 from chatbridge.store.sqlite import migrate as sqlite_migrate
 from chatbridge.store.sqlite.connection import SqliteConnection
 from chatbridge.store.sqlite.reading import mode_to_read, text_or_bytes
 
 REPLACED = ("notes",)
 """What a hub on an empty database may have noted before anything was asked."""
-NAMES = {"asks": "question", "notices": "notice", "owner_messages": "message"}
+TOKENS = "http_tokens"
+NAMES = {"asks": "question", "notices": "notice", "owner_messages": "message", TOKENS: "token"}
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 NUMBERS = {"integer": 2**31, "bigint": 2**63}
 ROWS_AT_ONCE = 500
@@ -56,6 +58,10 @@ Progress = Callable[[str, int, int], None]
 """Told of the table, of how many of its rows are copied, and of how many there are."""
 
 
+def _tell_nobody(table: str, done: int, of: int) -> None:
+    """No progress is shown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     rows: Mapping[str, int]
@@ -63,6 +69,7 @@ class Copied:
     open_asks: int
     files: int
     """Of questions and answers, from the state directory."""
+    tokens: int
     replaced: int
     """How many texts had something in them that PostgreSQL cannot store."""
 
@@ -72,11 +79,36 @@ async def copy(
     target: Address,
     *,
     files: Path,
+    tokens: Sequence[TokenRow] = (),
     rehearse: bool = False,
-    progress: Progress = lambda table, done, of: None,
+    progress: Progress = _tell_nobody,
 ) -> Copied:
-    """`files`: the state directory. `rehearse`: do everything, and undo it.
+    """`files`: the state directory. `tokens`: those in it, which are in no database there.
+    `rehearse`: do everything, and undo it.
     :raises StoreError: nothing was copied."""
+    async with _begun(source, target, tokens, progress) as (begun, transaction):
+        copied = await begun.run(files)
+        if rehearse:
+            await transaction.rollback()
+        else:
+            await _commit(transaction, target)
+    return copied
+
+
+async def check(source: Path, target: Address, *, tokens: Sequence[TokenRow] = ()) -> None:
+    """Begin, and undo it. :raises StoreError: nothing could be copied, and why."""
+    async with _begun(source, target, tokens) as (_, transaction):
+        await transaction.rollback()
+
+
+@asynccontextmanager
+async def _begun(
+    source: Path,
+    target: Address,
+    tokens: Sequence[TokenRow],
+    progress: Progress = _tell_nobody,
+) -> AsyncIterator[tuple[_Copy, Any]]:
+    """With the transaction in which everything happens."""
     await sqlite_migrate.check(source)
     async with _up_to_date(source) as path:
         server = await connect(target)
@@ -86,12 +118,9 @@ async def copy(
             transaction = server.transaction()
             await transaction.start()
             with closing(_opened(path)) as file:
-                copied = await _Copy(file, server, target, progress).run(files)
-            if rehearse:
-                await transaction.rollback()
-                return copied
-            await _commit(transaction, target)
-            return copied
+                begun = _Copy(file, server, target, tokens, progress)
+                await begun.prepare()
+                yield begun, transaction
         except sqlite3.Error as error:
             raise StoreError(
                 f"the database {source} cannot be read ({error}). Nothing was copied"
@@ -147,27 +176,39 @@ class _Copy:
         file: sqlite3.Connection,
         server: asyncpg.Connection[Any],
         target: Address,
+        tokens: Sequence[TokenRow],
         progress: Progress,
     ) -> None:
-        self._file, self._server, self._target = file, server, target
+        self._file, self._server, self._target, self._tokens = file, server, target, tokens
         self._progress = progress
         self._replaced = 0
+        self._tables: list[tuple[str, bool]] = file.execute(_TABLES).fetchall()
 
-    async def run(self, files: Path) -> Copied:
+    async def prepare(self) -> None:
+        """This version's tables, all of them empty, which no hub changes meanwhile."""
         await self._server.execute(SESSION)
         if (found := await version_of(self._server)) > newest():
             raise NewerDatabase(path=self._target.name, found=found, known=newest())
         await apply(self._server, found)
         await self._server.execute(DEPOSE)
-        tables = self._file.execute(_TABLES).fetchall()
-        for table, _ in tables:
+        for table, _ in self._tables:
             await self._check_empty(table)
-        rows = {table: await self._table(table, numbered) for table, numbered in tables}
+        if self._tokens:
+            await self._check_empty(TOKENS)
+
+    async def run(self, files: Path) -> Copied:
+        rows = {table: await self._table(table, numbered) for table, numbered in self._tables}
+        await self._server.copy_records_to_table(
+            TOKENS,
+            records=map(astuple, self._tokens),
+            columns=[field.name for field in fields(TokenRow)],
+        )
         ((open_asks,),) = self._file.execute("SELECT count(*) FROM asks WHERE status = 'open'")
         return Copied(
             rows=rows,
             open_asks=open_asks,
             files=await self._files(files),
+            tokens=len(self._tokens),
             replaced=self._replaced,
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import asyncpg
 
+from chatbridge.core.errors import StoreError
 from chatbridge.store.postgres.connection import (
     STATEMENT_SECONDS,
     Address,
@@ -41,7 +42,13 @@ class TokenTable:
         self._connection: asyncpg.Connection[Any] | None = None
 
     async def rows(self) -> list[TokenRow]:
-        found = await self._run(asyncpg.Connection.fetch, SELECT)
+        """None, before the first hub has made the table."""
+        try:
+            found = await self._run(asyncpg.Connection.fetch, SELECT)
+        except StoreError as error:
+            if isinstance(error.__cause__, asyncpg.UndefinedTableError):
+                return []
+            raise
         return [TokenRow(**dict(row)) for row in found]
 
     async def add(self, name: str, *, created: float, digest: str) -> bool:
