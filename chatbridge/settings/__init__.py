@@ -5,6 +5,7 @@ file itself. The exception are settings that decide who may allow what: see `aut
 
     tools: the tables of tools, commands and agents over HTTP
     nights: the tables of quiet hours, reminders and the summary
+    store: the address of the database
     people: the lists of people and routes
     cluster: the table of several hubs with one database
     secrets: the folder of secrets beside the configuration file
@@ -22,7 +23,6 @@ from collections.abc import Mapping
 from functools import cache, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
-from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -60,6 +60,7 @@ from chatbridge.settings.people import (
     specs_with_people,
     team_of,
 )
+from chatbridge.settings.store import POSTGRESQL, SQLITE, Database, passwords_in
 from chatbridge.settings.tools import (
     Approvals,
     Audit,
@@ -74,7 +75,6 @@ from chatbridge.settings.tools import (
 from chatbridge.tool_names import TOOLS
 from chatbridge.voice.settings import Voice
 
-SQLITE, POSTGRESQL = "sqlite:///", "postgresql://"
 LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
 MAX_UNDO_SECONDS = 60.0
@@ -86,17 +86,6 @@ def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
         near = did_you_mean(unknown[0], TOOLS, before="; ")
         raise ValueError(f"there is no tool {unknown[0]!r}; there are: {', '.join(TOOLS)}{near}")
     return names
-
-
-def _store_address(value: str) -> str:
-    # Without the value: the address of a server may have a password in it.
-    try:
-        urlsplit(value)
-    except ValueError:
-        value = ""
-    if not any(value.startswith(kind) and value != kind for kind in (SQLITE, POSTGRESQL)):
-        raise ValueError(f"accepted: {SQLITE}path/to/file.db, {POSTGRESQL}user@host/database")
-    return value
 
 
 def _quick_answers(value: object) -> tuple[str, ...]:
@@ -166,7 +155,7 @@ class Settings(BaseSettings):
     journal: Journal = Journal()
     commands: Commands = Field(default_factory=Commands)
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
-    store: Annotated[str, AfterValidator(_store_address)] | None = None
+    store: Database | None = None
     store_password: SecretStr | None = None
     log_level: LogLevel = "info"
     http: Http = Http()
@@ -204,8 +193,8 @@ class Settings(BaseSettings):
         tables = (self.voice, *map(self.table, channel_specs()))
         values = (self.store_password, *(value for table in tables for _, value in table))
         found = [it.get_secret_value() for it in values if isinstance(it, SecretStr)]
-        if self.store is not None and (password := urlsplit(self.store).password):
-            found += [password, unquote(password)]
+        if self.store is not None:
+            found += passwords_in(self.store)
         return tuple(filter(None, found))
 
     def policy(self) -> Policy:

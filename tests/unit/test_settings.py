@@ -16,6 +16,7 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.settings import Settings, load, settings_type
 from chatbridge.settings.authority import FILE_ONLY
 from chatbridge.settings.mistakes import line_of
+from chatbridge.settings.store import without_password
 from chatbridge.settings.tools import ClientLimits
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
@@ -401,6 +402,15 @@ def test_a_file_that_is_no_toml_is_named(file: Path, text: bytes) -> None:
         (f"web = '{SECRET}'", "web"),
         (f"store = 'mysql://me:{SECRET}@host/db'", "store"),
         (f"store = 'postgresql://me:{SECRET}@[::1/db'", "store"),
+        (f"store = 'postgresql://me:p/{SECRET}@host/db'", "store"),
+        (f"store = 'postgresql://me:p#{SECRET}@host/db'", "store"),
+        (f"store = 'postgresql://me:p?{SECRET}@host/db'", "store"),
+        (f"store = 'postgresql://me:7?{SECRET}@host/db'", "store"),
+        (f"store = 'postgresql://me:p@{SECRET}@host/db'", "store"),
+        (f"store = 'postgresql://me:p[{SECRET}]@host/db'", "store"),
+        (f"store = 'postgresql://me:{SECRET}/host'", "store"),
+        (f"store = 'postgresql://host/db?password={SECRET}'", "store"),
+        (f"store = 'postgresql://host/db?sslpassword={SECRET}'", "store"),
         (f"store = '{SECRET}'", "store"),
     ],
 )
@@ -410,6 +420,18 @@ def test_a_mistake_near_a_secret_does_not_show_it(file: Path, text: str, key: st
         load(file)
     assert key in str(error.value)
     assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("address", ["me:%s@host/db", "me:%s@[::1]:5432,b:5433/db?sslmode=require"])
+def test_the_password_in_the_address_of_a_database_is_hidden_in_both_spellings(
+    file: Path, address: str
+) -> None:
+    file.write_text(f"store = 'postgresql://{address % 'p%2Fq%40r'}'")
+    settings = load(file)
+    assert {"p%2Fq%40r", "p/q@r"} <= set(settings.secrets())
+    assert settings.store is not None
+    assert "p%2F" not in without_password(settings.store)
+    assert without_password(settings.store).startswith("postgresql://me@")
 
 
 @pytest.mark.parametrize(

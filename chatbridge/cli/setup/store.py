@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.config_file import change, config_file
@@ -25,8 +24,15 @@ from chatbridge.extras import need
 from chatbridge.hub.http.tokens import listed
 from chatbridge.hub.process.lock import Lock
 from chatbridge.redaction import hide
-from chatbridge.settings import POSTGRESQL, SQLITE, Settings, load, secrets
+from chatbridge.settings import Settings, load, secrets
 from chatbridge.settings.authority import variable_of
+from chatbridge.settings.store import (
+    POSTGRESQL,
+    SQLITE,
+    database_address,
+    passwords_in,
+    without_password,
+)
 from chatbridge.store.fence import POSTGRES
 
 if TYPE_CHECKING:
@@ -84,7 +90,7 @@ def _source(given: str | None, settings: Settings, state: Path, target: Address)
         return path
     nothing = (
         "Nothing was asked here yet? Then nothing has to be copied: put "
-        f'store = "{_parted(target.dsn)[0]}" into {shown(config_file())}. Otherwise name'
+        f'store = "{without_password(target.dsn)}" into {shown(config_file())}. Otherwise name'
     )
     raise StoreError(
         f"there is no database {path}. {'Name' if given else nothing} the file: chatbridge store "
@@ -97,9 +103,11 @@ def _target(given: str | None, settings: Settings) -> Address:
         raise WrongUsage(f"--to has to be {A_SERVER}")
     if given:
         try:
-            hide(unquote(urlsplit(given).password or "") or given)
-        except ValueError:  # which may quote it
-            raise WrongUsage(f"--to has to be {A_SERVER}") from None
+            database_address(given)
+        except ValueError as error:
+            raise WrongUsage(f"--to: {error}") from None
+        for password in passwords_in(given):
+            hide(password)
         settings = settings.model_copy(update={"store": given})
     server = settings.server()
     if server is None:
@@ -222,7 +230,7 @@ def _report(copied: Copied, source: Path, target: Address, *, rehearse: bool) ->
 
 def _switch(target: Address, settings: Settings, *, unasked: bool) -> None:
     """Let hubs use it, if the owner wants that now."""
-    plain, password = _parted(target.dsn)
+    plain, passwords = without_password(target.dsn), passwords_in(target.dsn)
     path = config_file()
     if settings.store in (target.dsn, plain):
         print(f"Next: {START}")
@@ -233,19 +241,10 @@ def _switch(target: Address, settings: Settings, *, unasked: bool) -> None:
     if not unasked and not _wanted(path):
         print(f'Next: store = "{plain}" in {shown(path)}. Then {START}')
         return
-    if password:
-        secrets.keep(path, *PASSWORD, value=password)
+    if passwords:
+        secrets.keep(path, *PASSWORD, value=passwords[-1])
     change(path, {STORE: plain})
     print(f"Set store in {shown(path)}. Next: {START}")
-
-
-def _parted(dsn: str) -> tuple[str, str | None]:
-    """The address without its password, and that."""
-    parts = urlsplit(dsn)
-    user = f"{parts.username}@" if parts.username else ""
-    host, rest = parts.netloc.rpartition("@")[2], dsn[len(POSTGRESQL) + len(parts.netloc) :]
-    password = unquote(parts.password) if parts.password else None
-    return f"{POSTGRESQL}{user}{host}{rest}", password
 
 
 def _wanted(path: Path) -> bool:
