@@ -53,6 +53,12 @@ class Wire:
         """Nothing passes any more, and nobody is told."""
         self._open.clear()
 
+    def forget(self) -> None:
+        """As a firewall does: what is connected falls silent for good, and new connections pass."""
+        self.silence()
+        self._open = asyncio.Event()
+        self.speak()
+
     def speak(self) -> None:
         self._open.set()
 
@@ -75,10 +81,11 @@ class Wire:
         except OSError:
             back.close()
             return
-        answers = asyncio.ensure_future(self._pass_on(server, back))
+        passes = self._open
+        answers = asyncio.ensure_future(self._pass_on(server, back, passes))
         try:
             while piece := await hub.read(AT_ONCE):
-                await self._open.wait()
+                await passes.wait()
                 if COMMIT in piece and self._meets():
                     await end_tasks([answers])
                     if self.holds_commit:
@@ -96,10 +103,12 @@ class Wire:
             on.close()
             back.close()
 
-    async def _pass_on(self, server: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+    async def _pass_on(
+        self, server: asyncio.StreamReader, back: asyncio.StreamWriter, passes: asyncio.Event
+    ) -> None:
         try:
             while piece := await server.read(AT_ONCE):
-                await self._open.wait()
+                await passes.wait()
                 back.write(piece)
         except OSError:
             pass
