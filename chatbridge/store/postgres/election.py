@@ -1,8 +1,8 @@
 """Which hub leads: the lease's statements over a connection of its own, and who takes part.
 
 Owns the connection for the lease and what was last read over it. What leading and following mean
-is for the hub. Every time-out is shorter than the lease, since a server that cannot be reached
-answers nothing at all.
+is for the hub. The time-out of every statement is shorter than the lease, since a server that
+cannot be reached answers nothing at all.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ class Election:
     # ── the connection ────────────────────────────────────────────────────────────────────────────
 
     async def _connected(self) -> None:
+        self.connection = connection = await self.connect()  # with a limit for each of the hosts
         async with asyncio.timeout(2 * ANSWER_WITHIN_SECONDS):
-            self.connection = connection = await self.connect()
             if self._lease.epoch is None:  # else it has been looked over
                 self._may_not_lead(await self.prepare(connection))
             await self._register(connection)
