@@ -148,6 +148,16 @@ async def test_the_last_of_three_hosts_is_found_while_the_others_are_silent(
         await leads(node.start())
 
 
+async def test_an_answer_that_the_library_does_not_understand_is_trouble_with_the_database(
+    postgres: Postgres, address: Address, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Wire.running(postgres.port) as wire, nodes(wire.over(address), "a") as (node,):
+        wire.spoils = b"FROM leader"
+        await leads(node.start())
+    assert "number of columns" in caplog.text
+    assert "could not be looked at" not in caplog.text
+
+
 async def test_a_database_of_a_newer_version_is_only_followed(address: Address) -> None:
     async with nodes(address, "a", "b") as (a, b):
         await leads(a.start())

@@ -23,6 +23,7 @@ from chatbridge.core.store_port import Transaction
 from chatbridge.store.database import ConnectionLost
 from chatbridge.store.postgres import connection, migrate
 from chatbridge.store.postgres.connection import Address, PostgresConnection
+from chatbridge.store.postgres.file_copies import FileTable
 from chatbridge.store.postgres.store import FINISH_SECONDS, PostgresStore
 from tests.contract.asks import an_ask
 from tests.fakes.postgres import (
@@ -128,10 +129,9 @@ async def wire(postgres: Postgres) -> AsyncIterator[Wire]:
 
 
 @pytest.fixture
-async def store(postgres: Postgres, address: Address, wire: Wire) -> AsyncIterator[PostgresStore]:
+async def store(address: Address, wire: Wire) -> AsyncIterator[PostgresStore]:
     """Over the wire."""
-    there = Address(address.dsn.replace(f":{postgres.port}/", f":{wire.port}/"))
-    async with store_at(there) as store:
+    async with store_at(wire.over(address)) as store:
         yield store
 
 
@@ -565,6 +565,17 @@ def test_a_connection_that_breaks_inside_the_library_counts_as_lost_and_is_calle
     failure = connection.translated_error(broken, "the database x")
     assert isinstance(failure, ConnectionLost)
     assert "the connection was lost" in str(failure)
+
+
+async def test_an_answer_that_the_library_does_not_understand_is_an_error_of_the_store(
+    address: Address, wire: Wire
+) -> None:
+    wire.spoils = b"FROM chatbridge"
+    with pytest.raises(StoreError, match="number of columns"):
+        await migrate.upgrade(wire.over(address))
+    wire.spoils = b"FROM attachment_bytes"
+    assert await FileTable(wire.over(address)).names() == []  # tried again
+    assert not wire.spoils
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:

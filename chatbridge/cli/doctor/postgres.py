@@ -60,16 +60,14 @@ LEADER = "SELECT holder, beat, name FROM leader"
 async def server(database: DatabaseServer, clock: Clock) -> Sequence[Finding]:
     try:
         address = database.address
-        from chatbridge.store.postgres.connection import connect, translated_error
+        from chatbridge.store.postgres.connection import FAILURES, connect, translated_error
 
         connection = await connect(address)
     except ChatbridgeError as error:
         return [from_error(NAME, str(error))]
-    import asyncpg
-
     try:
         return await _looked_at(connection, address, clock)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except FAILURES as error:
         return [from_error(NAME, str(translated_error(error, address.called)))]
     finally:
         connection.terminate()
