@@ -1,5 +1,5 @@
-"""The way between a hub and its PostgreSQL server, which can be cut, silent, or lose the end of a
-transaction."""
+"""The way between a hub and its PostgreSQL server, which can be cut, silent, lose the end of a
+transaction, or spoil a row."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from chatbridge.core.tasks import end_tasks
+from chatbridge.store.postgres.connection import Address
 
 COMMIT = b"COMMIT\0"
+ROWS_FOLLOW = b"2\0\0\0\4"
+ROW_OF_99_COLUMNS = b"D\0\0\0\6\0\x63"
 AT_ONCE = 65536
 
 
 class Wire:
     """What is to happen to the next COMMIT: `loses_answer`, the server carries it out and the hub
     does not hear of it. `loses_commit`: the server does not hear of it either. `holds_commit`: the
-    hub's side is cut, and the server gets it with `go`."""
+    hub's side is cut, and the server gets it with `go`. `spoils`: the next answer to a statement
+    with this in it begins with a row that no library understands."""
 
     def __init__(self, port: int) -> None:
         self.port = 0
         self.loses_answer = self.loses_commit = self.holds_commit = False
+        self.spoils = b""
+        self._spoils_rows = False
         self.go, self.met = asyncio.Event(), asyncio.Event()
         self._to = port
         self._open = asyncio.Event()
@@ -53,8 +59,17 @@ class Wire:
         """Nothing passes any more, and nobody is told."""
         self._open.clear()
 
+    def forget(self) -> None:
+        """As a firewall does: what is connected falls silent for good, and new connections pass."""
+        self.silence()
+        self._open = asyncio.Event()
+        self.speak()
+
     def speak(self) -> None:
         self._open.set()
+
+    def over(self, address: Address) -> Address:
+        return Address(address.dsn.replace(f":{self._to}/", f":{self.port}/"))
 
     def _meets(self) -> bool:
         """Whether something happens to this COMMIT, the first one."""
@@ -75,10 +90,13 @@ class Wire:
         except OSError:
             back.close()
             return
-        answers = asyncio.ensure_future(self._pass_on(server, back))
+        passes = self._open
+        answers = asyncio.ensure_future(self._pass_on(server, back, passes))
         try:
             while piece := await hub.read(AT_ONCE):
-                await self._open.wait()
+                await passes.wait()
+                if self.spoils and self.spoils in piece:
+                    self.spoils, self._spoils_rows = b"", True
                 if COMMIT in piece and self._meets():
                     await end_tasks([answers])
                     if self.holds_commit:
@@ -96,10 +114,16 @@ class Wire:
             on.close()
             back.close()
 
-    async def _pass_on(self, server: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+    async def _pass_on(
+        self, server: asyncio.StreamReader, back: asyncio.StreamWriter, passes: asyncio.Event
+    ) -> None:
         try:
             while piece := await server.read(AT_ONCE):
-                await self._open.wait()
+                await passes.wait()
+                if self._spoils_rows and piece.startswith(ROWS_FOLLOW):
+                    self._spoils_rows = False
+                    back.write(ROWS_FOLLOW + ROW_OF_99_COLUMNS)
+                    piece = piece.removeprefix(ROWS_FOLLOW)
                 back.write(piece)
         except OSError:
             pass

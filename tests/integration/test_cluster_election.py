@@ -20,6 +20,7 @@ from chatbridge.store.postgres import lease, migrate
 from chatbridge.store.postgres.connection import Address, PostgresConnection, connect
 from chatbridge.store.postgres.election import Candidate, Election
 from tests.fakes.postgres import Postgres
+from tests.fakes.postgres_wire import Wire
 
 pytestmark = pytest.mark.postgres
 
@@ -131,6 +132,30 @@ async def test_who_leads_gives_back_what_the_next_one_takes_at_once(address: Add
         with pytest.raises(Deposed):
             await writing.begin()
         await writing.close()
+
+
+async def test_the_last_of_three_hosts_is_found_while_the_others_are_silent(
+    postgres: Postgres, address: Address
+) -> None:
+    async with AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(Wire.running(postgres.port)) for _ in range(2)]
+        for wire in silent:
+            wire.silence()
+        ports = (*(wire.port for wire in silent), postgres.port)
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        several = Address(address.dsn.replace(f"127.0.0.1:{postgres.port}", hosts))
+        (node,) = await stack.enter_async_context(nodes(several, "a"))
+        await leads(node.start())
+
+
+async def test_an_answer_that_the_library_does_not_understand_is_trouble_with_the_database(
+    postgres: Postgres, address: Address, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Wire.running(postgres.port) as wire, nodes(wire.over(address), "a") as (node,):
+        wire.spoils = b"FROM leader"
+        await leads(node.start())
+    assert "number of columns" in caplog.text
+    assert "could not be looked at" not in caplog.text
 
 
 async def test_a_database_of_a_newer_version_is_only_followed(address: Address) -> None:

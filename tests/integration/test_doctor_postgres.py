@@ -36,6 +36,7 @@ from tests.fakes.authority import Authority
 from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine
 from tests.fakes.postgres import AWAY, FENCE, Postgres
+from tests.fakes.postgres_wire import Wire
 
 pytestmark = pytest.mark.postgres
 DATABASE = Check("database", database)
@@ -90,6 +91,16 @@ async def test_it_says_how_far_away_the_server_is_and_that_no_hub_leads(
         "the server may lose what it has committed in a power cut",
     ]
     assert json.loads(json.dumps(found[0].json()))["details"]["schema"] >= 1
+
+
+async def test_an_answer_that_the_library_does_not_understand_is_said(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    async with Wire.running(postgres.port) as wire:
+        wire.spoils = b"FROM chatbridge"
+        machine.set(CHATBRIDGE_STORE=wire.over(team).dsn)
+        (found,) = await machine.look(DATABASE)
+    assert found.what.startswith(wire.over(team).called)
 
 
 async def test_a_hub_that_has_ended_without_a_word_does_not_lead(

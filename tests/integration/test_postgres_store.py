@@ -22,7 +22,8 @@ from chatbridge.core.model import Ask, ChannelState, Status
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.database import ConnectionLost
 from chatbridge.store.postgres import connection, migrate
-from chatbridge.store.postgres.connection import Address
+from chatbridge.store.postgres.connection import Address, PostgresConnection
+from chatbridge.store.postgres.file_copies import FileTable
 from chatbridge.store.postgres.store import FINISH_SECONDS, PostgresStore
 from tests.contract.asks import an_ask
 from tests.fakes.postgres import (
@@ -129,10 +130,9 @@ async def wire(postgres: Postgres) -> AsyncIterator[Wire]:
 
 
 @pytest.fixture
-async def store(postgres: Postgres, address: Address, wire: Wire) -> AsyncIterator[PostgresStore]:
+async def store(address: Address, wire: Wire) -> AsyncIterator[PostgresStore]:
     """Over the wire."""
-    there = Address(address.dsn.replace(f":{postgres.port}/", f":{wire.port}/"))
-    async with store_at(there) as store:
+    async with store_at(wire.over(address)) as store:
         yield store
 
 
@@ -248,6 +248,40 @@ async def test_a_way_that_falls_silent_counts_as_lost(
     assert await reading == []
     assert adding.told == 1
     assert await adding.happened(address)
+
+
+async def test_what_reads_or_begins_is_tried_again_however_late_the_silence_is_noticed(
+    store: PostgresStore, wire: Wire, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "STATEMENT_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "BACK_WITHIN_SECONDS", 0.5)
+    adding = Adding()
+    wire.forget()
+    assert await store.open_asks() == []
+    await adding.to(store)
+    assert (adding.runs, adding.told) == (1, 1)
+    assert await adding.happened(address)
+
+
+async def test_a_connection_that_a_firewall_forgot_in_a_quiet_time_holds_up_nobody_for_long(
+    store: PostgresStore, wire: Wire, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "QUIET_SECONDS", 0.0)
+    adding = Adding()
+    wire.forget()
+    async with asyncio.timeout(connection.STATEMENT_SECONDS / 2):
+        assert await store.open_asks() == []
+        await adding.to(store)
+    assert (adding.runs, adding.told) == (1, 1)
+    assert await adding.happened(address)
+
+
+async def test_the_server_asks_soon_whether_a_quiet_hub_is_still_there(address: Address) -> None:
+    reading = PostgresConnection(address)
+    names = ("tcp_keepalives_idle", "tcp_keepalives_interval")
+    found = [(await reading.rows(f"SELECT current_setting('{name}')"))[0][0] for name in names]
+    await reading.close()
+    assert found == ["60", "10"]
 
 
 async def test_a_reader_that_goes_in_the_middle_leaves_the_others_their_connection(
@@ -550,6 +584,17 @@ def test_a_connection_that_breaks_inside_the_library_counts_as_lost_and_is_calle
     failure = connection.translated_error(broken, "the database x")
     assert isinstance(failure, ConnectionLost)
     assert "the connection was lost" in str(failure)
+
+
+async def test_an_answer_that_the_library_does_not_understand_is_an_error_of_the_store(
+    address: Address, wire: Wire
+) -> None:
+    wire.spoils = b"FROM chatbridge"
+    with pytest.raises(StoreError, match="number of columns"):
+        await migrate.upgrade(wire.over(address))
+    wire.spoils = b"FROM attachment_bytes"
+    assert await FileTable(wire.over(address)).names() == []  # tried again
+    assert not wire.spoils
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:

@@ -24,6 +24,7 @@ from chatbridge.store.postgres.tokens import TokenRow
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered, keep
 from tests.fakes.postgres import END_SESSIONS, FENCE, LEADS, USER, Postgres, stranger
+from tests.fakes.postgres_wire import Wire
 from tests.integration.test_earlier_databases import ALL, load
 
 pytestmark = pytest.mark.postgres
@@ -284,6 +285,17 @@ async def test_rows_that_cannot_be_read_and_texts_with_odd_characters_arrive(
     assert note.value.startswith("a\ufffd")
     assert read == []
     assert "cannot read question" in faults[0]
+
+
+async def test_an_answer_that_the_library_does_not_understand_ends_the_copy_in_order(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    path = await a_file(tmp_path)
+    async with postgres.database() as address, Wire.running(postgres.port) as wire:
+        wire.spoils = b"FROM information_schema.columns"
+        with pytest.raises(StoreError, match="number of columns"):
+            await copy(path, wire.over(address))
+        assert await count(postgres, address) == 0
 
 
 async def test_what_no_database_can_hold_is_named_and_nothing_is_copied(

@@ -58,7 +58,10 @@ def test_without_a_word_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) -
     [
         ((), "say where to: --to postgresql://user@host/database"),
         (("--to", "mysql://host/team"), "--to has to be postgresql://user@host/database"),
-        (("--to", "postgresql://ada@[::1/team"), "--to: it cannot be read as user, host and database"),
+        (
+            ("--to", "postgresql://ada@[::1/team"),
+            "--to: it cannot be read as user, host and database",
+        ),
     ],
 )
 def test_an_address_that_is_none_is_said_first(

@@ -63,16 +63,14 @@ Hub = Callable[[], Awaitable[HubState]]
 async def server(database: DatabaseServer, clock: Clock, *, hub: Hub) -> Sequence[Finding]:
     try:
         address = database.address
-        from chatbridge.store.postgres.connection import connect, translated_error
+        from chatbridge.store.postgres.connection import FAILURES, connect, translated_error
 
         connection = await connect(address)
     except ChatbridgeError as error:
         return [from_error(NAME, str(error))]
-    import asyncpg
-
     try:
         return await _looked_at(connection, address, clock, hub)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except FAILURES as error:
         return [from_error(NAME, str(translated_error(error, address.called)))]
     finally:
         connection.terminate()

@@ -11,7 +11,8 @@ import math
 import re
 import secrets
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -34,6 +35,9 @@ CONNECT_SECONDS, STATEMENT_SECONDS = 3.0, 10.0
 """For all hosts together, and for one statement; then the connection counts as lost."""
 BACK_WITHIN_SECONDS = 3.0
 """For so long a lost connection is sought before a statement fails."""
+QUIET_SECONDS, STILL_THERE_SECONDS = 60.0, 1.0
+"""A firewall forgets a connection over which nothing passes for some minutes, and tells nobody: one
+that was quiet for so long has to answer within the second time before it is used."""
 RETRY_SECONDS = 0.1
 IDLE_TRANSACTION_MILLISECONDS = 1_500
 """A hub that stands still inside a transaction holds up who takes over from it no longer."""
@@ -41,10 +45,13 @@ _SESSION = f"""
     SET synchronous_commit = on;
     SET default_transaction_isolation = 'read committed';
     SET idle_in_transaction_session_timeout = {IDLE_TRANSACTION_MILLISECONDS};
+    SET tcp_keepalives_idle = {QUIET_SECONDS:.0f};
+    SET tcp_keepalives_interval = 10;
     SET jit = off
 """
 """Whatever the database has as its own: a stricter isolation would fail transactions because of a
-renewal of the lease. A just-in-time compiler takes longer than these statements."""
+renewal of the lease. A just-in-time compiler takes longer than these statements. Without
+keep-alives the server would hold a connection to a hub that has gone for two hours."""
 _ABOUT = """
     SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') = 'on' AS read_only,
     current_setting('server_version_num')::int / 10000 AS version,
@@ -52,6 +59,13 @@ _ABOUT = """
 """
 _WRITTEN = "SELECT token FROM written FOR SHARE"
 """Waits for a transaction that the server has not ended yet."""
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,  # among them TimeoutError
+)
+"""What a statement fails with."""
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
@@ -128,6 +142,7 @@ class PostgresConnection:
         self._fence = fence
         self._deposed = deposed
         self._server: asyncpg.Connection[Any] | None = None
+        self._used = 0.0  # When it was needed last
         self._turn = asyncio.Lock()
         self._transaction: int | None = None  # By which the server knows whether it was committed
         self._leads = True
@@ -152,17 +167,18 @@ class PostgresConnection:
 
     async def _tried(self, do: Callable[[asyncpg.Connection[Any]], Awaitable[T]]) -> T:
         """What only reads, or begins, is tried again; a transaction is gone."""
-        until = _now() + BACK_WITHIN_SECONDS
+        until: float | None = None  # From the first failure on, which may take longer than that
         while True:
-            server = await self._connected(until)
+            server = await self._connected(until or _now() + BACK_WITHIN_SECONDS)
             try:
                 async with asyncio.timeout(STATEMENT_SECONDS):
                     return await do(server)
             except Exception as error:
                 failure = self._translated(error)
                 lost = isinstance(failure, ConnectionLost)
-                if self._transaction or not lost or _now() >= until:
+                if self._transaction or not lost or (until and _now() >= until):
                     raise failure from error
+                until = until or _now() + BACK_WITHIN_SECONDS
 
     async def begin(self) -> None:
         """:raises Deposed:"""
@@ -232,7 +248,11 @@ class PostgresConnection:
                 self._drop()
             self.check_open()
             if self._server is not None and not self._server.is_closed():
-                return self._server
+                if await self._is_there(self._server):
+                    self._used = _now()
+                    return self._server
+                self._drop()
+                continue
             if self._transaction:
                 raise ConnectionLost(f"{self.called}: the connection was lost")
             try:
@@ -243,10 +263,22 @@ class PostgresConnection:
                 log.debug("%s", lost)
                 await asyncio.sleep(RETRY_SECONDS)
 
+    async def _is_there(self, server: asyncpg.Connection[Any]) -> bool:
+        if _now() < self._used + QUIET_SECONDS:
+            return True
+        try:
+            async with asyncio.timeout(STILL_THERE_SECONDS):
+                await server.execute("SELECT 1")
+        except FAILURES:
+            log.info("%s: a connection that was quiet has gone", self.called)
+            return False
+        return True
+
     async def _connect(self) -> asyncpg.Connection[Any]:
-        if self._fence is None:
-            return await connect(self._address)
-        return await connect(self._address, session=self._fence.session)
+        session = {} if self._fence is None else {"session": self._fence.session}
+        server = await connect(self._address, **session)
+        self._used = _now()
+        return server
 
     def _translated(self, error: BaseException) -> StoreError:
         failure = translated_error(error, self.called)
@@ -368,6 +400,15 @@ def check_fit(about: Record, called: str) -> None:
         )
     if about["read_only"]:
         raise ConnectionLost(f"{called}: {_CAUSES['25006']}")
+
+
+@contextmanager
+def errors_translated(called: str) -> Iterator[None]:
+    """:raises StoreError: a statement has failed."""
+    try:
+        yield
+    except FAILURES as error:
+        raise translated_error(error, called) from error
 
 
 def translated_error(error: BaseException, called: str, cause: str | None = None) -> StoreError:

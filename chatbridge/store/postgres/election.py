@@ -1,8 +1,8 @@
 """Which hub leads: the lease's statements over a connection of its own, and who takes part.
 
 Owns the connection for the lease and what was last read over it. What leading and following mean
-is for the hub. Every time-out is shorter than the lease, since a server that cannot be reached
-answers nothing at all.
+is for the hub. The time-out of every statement is shorter than the lease, since a server that
+cannot be reached answers nothing at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import asyncpg
 from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
 from chatbridge.store.fence import Fence
-from chatbridge.store.postgres.connection import translated_error
+from chatbridge.store.postgres.connection import FAILURES, translated_error
 from chatbridge.store.postgres.lease import (
     LOOK_SECONDS,
     RENEW_SECONDS,
@@ -54,7 +54,6 @@ REGISTER = """INSERT INTO hubs (name, id, certificate, hosts, release) VALUES ($
     ON CONFLICT (name) DO UPDATE SET id = $2, certificate = $3, hosts = $4, release = $5,
     version = nextval('hubs_version')"""
 HUBS = "SELECT name, id, certificate, hosts FROM hubs"
-FAILURES = (OSError, TimeoutError, StoreError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 def boot_time() -> float:
@@ -139,7 +138,7 @@ class Election:
             while True:
                 try:
                     await self._connected()
-                except FAILURES as error:
+                except (StoreError, *FAILURES) as error:
                     self._failed(error)
                 except Exception:
                     log.exception("the lease could not be looked at")
@@ -169,15 +168,15 @@ class Election:
         epoch, connection = self._lease.epoch, self.connection
         self.depose()
         if epoch is not None and connection is not None:
-            with suppress(*FAILURES):
+            with suppress(StoreError, *FAILURES):
                 async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                     await connection.execute(RELEASE, self.candidate.id, epoch)
 
     # ── the connection ────────────────────────────────────────────────────────────────────────────
 
     async def _connected(self) -> None:
+        self.connection = connection = await self.connect()  # with a limit for each of the hosts
         async with asyncio.timeout(2 * ANSWER_WITHIN_SECONDS):
-            self.connection = connection = await self.connect()
             if self._lease.epoch is None:  # else it has been looked over
                 self._may_not_lead(await self.prepare(connection))
             await self._register(connection)
