@@ -152,6 +152,18 @@ async def test_a_database_of_a_newer_version_is_only_followed(address: Address) 
         connection.terminate()
 
 
+async def test_a_hub_that_was_removed_from_the_list_is_known_no_more(
+    address: Address, postgres: Postgres
+) -> None:
+    async with nodes(address, "a", "b", "c") as (a, b, c):
+        await leads(a.start())
+        for node in (b, c):  # one after the other: the first one is not the newest in the list
+            node.start()
+            await until(lambda: node.name in a.election.hubs)  # noqa: B023
+        await postgres.sql("DELETE FROM hubs WHERE name = 'b'", address.name.partition(" ")[0])
+        await until(lambda: sorted(a.election.hubs) == ["a", "c"])
+
+
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LEASE_SECONDS", "HELD_SECONDS"):
         monkeypatch.setattr(lease, name, getattr(lease, name) / FASTER)

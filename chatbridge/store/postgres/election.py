@@ -40,7 +40,8 @@ AGAIN_AFTER_FOLLOWING_SECONDS = 1.0
 WATCH_SECONDS = 0.25
 """A timer alone would not do: it stands still while the machine sleeps."""
 COLUMNS = """holder, epoch, beat, name, address, certificate,
-    (SELECT coalesce(max(version), 0) FROM hubs) AS hubs"""
+    ARRAY(SELECT version FROM hubs ORDER BY version) AS hubs"""
+"""A change of `hubs` gives a row another version, or takes one away."""
 LOOK = f"SELECT {COLUMNS} FROM leader"  # noqa: S608
 TAKE = f"""UPDATE leader SET holder = $1, epoch = epoch + 1, beat = beat + 1,
     name = $4, address = $5, certificate = $6
@@ -101,7 +102,7 @@ class Election:
     deposed: asyncio.Event = field(default_factory=asyncio.Event)  # Set while it does not
     following_only: bool = False
     _lease: Lease = field(init=False)
-    _hubs_version: int = -1
+    _versions: list[int] | None = None  # Of `hubs`
     _registered: bool = False
     connection: asyncpg.Connection[Any] | None = None
     _known: tuple[str, int] | None = None
@@ -226,12 +227,12 @@ class Election:
         if isinstance(statement, Take) and row is not None:
             self.deposed.clear()
             self.elected.set()
-        if found is not None and found["hubs"] != self._hubs_version:
+        if found is not None and found["hubs"] != self._versions:
             async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 hubs = await connection.fetch(HUBS)
             known = [KnownHub(hub["name"], hub["certificate"], hub["hosts"]) for hub in hubs]
             self.hubs = {hub.name: hub for hub in known}
-            self._hubs_version = found["hubs"]
+            self._versions = found["hubs"]
             self._changed()
         if row is not None and (row.holder, row.epoch) != self._known:
             self._known = (row.holder, row.epoch)
