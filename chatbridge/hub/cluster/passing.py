@@ -127,6 +127,8 @@ class Passing:
 
     def _refusal(self) -> str | None:
         """Why nothing that comes here can be passed on, ever."""
+        if self.election.namesake is not None:
+            return self.election.namesake
         row = self.election.leader
         if row is None or (self.certificate is not None and row.address):
             return None
@@ -160,6 +162,8 @@ class Passing:
         until = None if within is None else loop.time() + within
         while True:
             self._news.clear()
+            if self.election.namesake is not None:  # noticed while this was held
+                raise ConnectionRefusedError(self.election.namesake)
             try:
                 found = await self._connected(first)
             except Unreachable as error:
