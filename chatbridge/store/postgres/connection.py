@@ -10,7 +10,8 @@ import logging
 import math
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -50,6 +51,13 @@ _ABOUT = """
 """
 _WRITTEN = "SELECT token FROM written FOR SHARE"
 """Waits for a transaction that the server has not ended yet."""
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,  # among them TimeoutError
+)
+"""What a statement fails with."""
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
@@ -333,6 +341,15 @@ def check_fit(about: Record, called: str) -> None:
         )
     if about["read_only"]:
         raise ConnectionLost(f"{called}: {_CAUSES['25006']}")
+
+
+@contextmanager
+def errors_translated(called: str) -> Iterator[None]:
+    """:raises StoreError: a statement has failed."""
+    try:
+        yield
+    except FAILURES as error:
+        raise translated_error(error, called) from error
 
 
 def translated_error(error: BaseException, called: str) -> StoreError:

@@ -20,7 +20,7 @@ import asyncpg
 
 from chatbridge.attachments.files import RECEIVED, SENT
 from chatbridge.core.errors import NewerDatabase, StoreError
-from chatbridge.store.postgres.connection import Address, connect, translated_error
+from chatbridge.store.postgres.connection import FAILURES, Address, connect, translated_error
 from chatbridge.store.postgres.file_copies import PART_BYTES
 from chatbridge.store.postgres.migrate import ALONE, apply, newest, version_of
 from chatbridge.store.postgres.sql import storable
@@ -31,7 +31,6 @@ from chatbridge.store.sqlite.reading import mode_to_read, text_or_bytes
 REPLACED = ("notes",)
 """What a hub on an empty database may have noted before anything was asked."""
 NAMES = {"asks": "question", "notices": "notice", "owner_messages": "message"}
-FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 NUMBERS = {"integer": 2**31, "bigint": 2**63}
 ROWS_AT_ONCE = 500
 STATEMENT_SECONDS = 3600.0

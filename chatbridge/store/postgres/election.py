@@ -21,7 +21,7 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
 from chatbridge.core.text import one_line
 from chatbridge.store.fence import Fence
-from chatbridge.store.postgres.connection import translated_error
+from chatbridge.store.postgres.connection import FAILURES, translated_error
 from chatbridge.store.postgres.hub_name import HubName
 from chatbridge.store.postgres.lease import (
     LOOK_SECONDS,
@@ -57,7 +57,6 @@ REGISTER = """INSERT INTO hubs (name, id, certificate, hosts, release) VALUES ($
     ON CONFLICT (name) DO UPDATE SET id = $2, certificate = $3, hosts = $4, release = $5,
     version = nextval('hubs_version')"""
 HUBS = "SELECT name, id, certificate, hosts FROM hubs"
-FAILURES = (OSError, TimeoutError, StoreError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 def boot_time() -> float:
@@ -145,7 +144,7 @@ class Election:
             while True:
                 try:
                     await self._connected()
-                except FAILURES as error:
+                except (StoreError, *FAILURES) as error:
                     self._failed(error)
                 except Exception:
                     log.exception("the lease could not be looked at")
@@ -175,7 +174,7 @@ class Election:
         epoch, connection = self._lease.epoch, self.connection
         self.depose()
         if epoch is not None and connection is not None:
-            with suppress(*FAILURES):
+            with suppress(StoreError, *FAILURES):
                 async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                     await connection.execute(RELEASE, self.candidate.id, epoch)
 

@@ -22,7 +22,7 @@ from chatbridge.store.postgres.connection import (
     STATEMENT_SECONDS,
     Address,
     connect,
-    translated_error,
+    errors_translated,
 )
 
 T = TypeVar("T")
@@ -95,11 +95,11 @@ class FileTable:
         for attempt in range(TRIES):
             connection = await connect(self.address)
             try:
-                return await do(connection)
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-                failure = translated_error(error, self.address.called)
-                if attempt + 1 == TRIES or not isinstance(failure, ConnectionLost):
-                    raise failure from error
+                with errors_translated(self.address.called):
+                    return await do(connection)
+            except ConnectionLost:
+                if attempt + 1 == TRIES:
+                    raise
             finally:
                 connection.terminate()
         raise AssertionError

@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg
 
 from chatbridge.core.errors import NewerDatabase, StoreError
-from chatbridge.store.postgres.connection import Address, connect, translated_error
+from chatbridge.store.postgres.connection import FAILURES, Address, connect, translated_error
 
 SCHEMA: Traversable = files("chatbridge.store.postgres") / "schema"
 
@@ -46,7 +46,7 @@ async def upgrade(address: Address) -> int:
         if found > newest():
             raise NewerDatabase(path=address.name, found=found, known=newest())
         return found
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except FAILURES as error:
         raise translated_error(error, address.called) from error
     finally:
         connection.terminate()
