@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -13,6 +15,8 @@ from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.cluster.passing import Passing
 from chatbridge.hub.links.peers import Origin
 from chatbridge.store.postgres.election import Candidate, Election
+
+PATIENCE = 10.0
 
 
 async def nowhere() -> asyncpg.Connection[Any]:
@@ -81,3 +85,41 @@ async def test_a_hub_whose_name_another_one_has_passes_nothing_on_and_says_why()
         {"chatbridge": "refused", "message": "set cluster.name"},
         {"error": "set cluster.name", "kind": "HubFollows"},
     ]
+
+
+@asynccontextmanager
+async def an_http_port() -> AsyncIterator[int]:
+    """Of a hub that follows, while nobody leads."""
+    election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
+    passing = Passing(election, None, status)
+    server = await asyncio.start_server(passing.http, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await passing.close()
+
+
+async def test_who_says_nothing_makes_way_for_an_agent_and_not_the_other_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("chatbridge.hub.cluster.passing.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("chatbridge.hub.cluster.passing.MAX_KNOWN", 2)
+    async with an_http_port() as port, asyncio.timeout(PATIENCE):
+        first, said = await asyncio.open_connection("127.0.0.1", port)
+        said.write(b"POST /mcp HTTP/1.1\r\n")
+        others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
+        for reader, _ in others[:4]:
+            assert await reader.read() == b""
+        for reader in (first, *(reader for reader, _ in others[4:])):
+            assert not reader.at_eof()
+        for writer in (said, *(writer for _, writer in others)):
+            writer.close()
+
+
+async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chatbridge.hub.cluster.passing.REQUEST_SECONDS", 0.05)
+    async with an_http_port() as port, asyncio.timeout(PATIENCE):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b""
+        writer.close()

@@ -16,6 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chatbridge import safe_json
+from chatbridge.channels.web.limits import (
+    MAX_CONNECTIONS,
+    MAX_KNOWN,
+    REQUEST_SECONDS,
+    ConnectionLimits,
+)
 from chatbridge.core.tasks import end_tasks
 from chatbridge.core.text import one_line
 from chatbridge.framing import MAX_LINE
@@ -34,9 +40,19 @@ AGAIN_SECONDS = 0.25
 COMMAND_SECONDS = 10.0
 """How long a command waits for a leader; links wait for as long as their clients do."""
 CHUNK_BYTES = 65536
-MOST_HTTP = 256
+HTTP = "passing on agents over HTTP"
+SPEAKS = "speaks"
+"""All that is known here of who sends something: tokens are for the leader."""
 
 Status = Callable[[], Awaitable[Json]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Caller:
+    task: asyncio.Task[Any]
+
+    def evict(self) -> None:
+        self.task.cancel()
 
 
 class Unreachable(Exception):
@@ -58,9 +74,11 @@ class Passing:
     _to: dict[asyncio.Task[Any], tuple[str, int]] = field(default_factory=dict)
     """What is passed on, and to whom."""
     _http: set[asyncio.Task[Any]] = field(default_factory=set)
+    _limits: ConnectionLimits = field(init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
+        self._limits = ConnectionLimits(HTTP, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
         self.election.on_change.append(self._look)
 
     def links(self) -> list[Json]:
@@ -85,16 +103,21 @@ class Passing:
     async def http(self, reader: Reader, writer: Writer) -> None:
         """The same for a connection to the port of agents over HTTP."""
         task = asyncio.current_task()
-        if task is None or len(self._http) >= MOST_HTTP:
-            writer.close()
-            return
+        assert task is not None
         self._http.add(task)
+        caller = _Caller(task)
+        self._limits.opened(caller)
         try:
             keep_alive(writer.get_extra_info("socket"))
-            await self._pass_on(encoded({"chatbridge": "http"}), reader, writer)
+            async with asyncio.timeout(REQUEST_SECONDS):
+                begun = await reader.read(CHUNK_BYTES)
+            if begun:
+                self._limits.identified(caller, SPEAKS)
+                await self._pass_on(encoded({"chatbridge": "http"}) + begun, reader, writer)
         except (OSError, asyncio.CancelledError):
-            pass  # it has gone, or this hub leads from now on
+            pass  # it has gone, says nothing, makes way for another, or this hub leads from now on
         finally:
+            self._limits.closed(caller)
             self._http.discard(task)
             writer.close()
 
