@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
 from chatbridge.core.tasks import end_tasks
+from chatbridge.hub.cluster.member import _Member
 from chatbridge.hub.cluster.passing import Passing
 from chatbridge.hub.links.peers import Origin
+from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.process.systemd import Systemd
+from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.election import Candidate, Election
 
 PATIENCE = 10.0
@@ -26,7 +33,7 @@ async def nowhere() -> asyncpg.Connection[Any]:
 async def fine(_: object) -> None: ...
 
 
-async def status() -> dict[str, Any]:
+async def status(uid: int) -> dict[str, Any]:
     return {}
 
 
@@ -123,3 +130,40 @@ async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) ->
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         assert await reader.read() == b""
         writer.close()
+
+
+async def test_a_user_sees_of_a_machines_hub_that_follows_only_their_own(tmp_path: Path) -> None:
+    election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
+    election.trouble = "the database on db.internal: the server cannot be reached"
+    with socket.socket() as entrance:
+        member = _Member(
+            lock=Lock(str(tmp_path), started_by="service"),
+            config=None,
+            election=election,
+            certificate=None,
+            port=None,
+            entrance=entrance,
+            agents=None,
+            address=Address("postgresql://db.internal/chatbridge"),
+            path=str(tmp_path),
+            system=True,
+            http=None,
+            systemd=Systemd(),
+            since=0.0,
+        )
+    passing = member._passing = Passing(election, None, member._status)
+    ada, ben, owner = os.getuid() + 1, os.getuid() + 2, os.getuid()
+    link = {"chatbridge": "link", "root": "/home/ada/merger"}
+    held = asyncio.ensure_future(
+        passing.serve(link, asyncio.StreamReader(), Heard(), Origin(pid=1, uid=ada))  # type: ignore[arg-type]
+    )
+    await asyncio.sleep(0)
+    for uid, sees, told in ((ada, 1, 0), (ben, 0, 0), (owner, 1, 1)):
+        command, heard = asyncio.StreamReader(), Heard()
+        command.feed_data(b'{"do": "status"}\n')
+        command.feed_eof()
+        origin = Origin(pid=2, uid=uid)
+        await passing.serve({"chatbridge": "terminal"}, command, heard, origin)  # type: ignore[arg-type]
+        said = heard.lines[0]["result"]
+        assert (len(said["links"]), len(said["remarks"])) == (sees, told), uid
+    await end_tasks([held])

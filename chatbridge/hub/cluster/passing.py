@@ -44,7 +44,7 @@ HTTP = "passing on agents over HTTP"
 SPEAKS = "speaks"
 """All that is known here of who sends something: tokens are for the leader."""
 
-Status = Callable[[], Awaitable[Json]]
+Status = Callable[[int], Awaitable[Json]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Unreachable(Exception):
 @dataclass(slots=True, eq=False)
 class Passing:
     """`certificate` is None where nothing can be passed on. `status` is what this hub itself says
-    to the command of that name."""
+    to the command of that name, which this user runs."""
 
     election: Election
     certificate: HubCertificate | None
@@ -70,7 +70,8 @@ class Passing:
     trouble: str | None = None  # Why the leader cannot be reached
     _context: tuple[str, ssl.SSLContext] | None = None
     """For the leader with this certificate."""
-    _links: dict[Writer, Json] = field(default_factory=dict)
+    _links: dict[Writer, tuple[int, Json]] = field(default_factory=dict)
+    """Each with its user."""
     _to: dict[asyncio.Task[Any], tuple[str, int]] = field(default_factory=dict)
     """What is passed on, and to whom."""
     _http: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -81,17 +82,19 @@ class Passing:
         self._limits = ConnectionLimits(HTTP, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
         self.election.on_change.append(self._look)
 
-    def links(self) -> list[Json]:
-        return list(self._links.values())
+    def links(self, of: int | None = None) -> list[Json]:
+        """Of one user, or of all."""
+        return [link for uid, link in self._links.values() if of in (None, uid)]
 
     async def serve(self, preface: Json, reader: Reader, writer: Writer, origin: Origin) -> None:
         """Serve a connection to this hub's socket until it ends, or the leader changes."""
         if preface["chatbridge"] == "terminal":
-            await self._command(preface, reader, writer)
+            await self._command(preface, reader, writer, origin.uid)
             return
         name = one_line(str(preface.get("root") or preface.get("cwd") or "")).rpartition("/")[2]
         version = one_line(str(preface.get("version")))[:40]
-        self._links[writer] = {"project": name, "version": version, "pid": origin.pid}
+        link = {"project": name, "version": version, "pid": origin.pid}
+        self._links[writer] = (origin.uid, link)
         try:
             if (refusal := self._refusal()) is not None:
                 writer.write(encoded({"chatbridge": "refused", "message": refusal}))
@@ -128,12 +131,12 @@ class Passing:
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _command(self, preface: Json, reader: Reader, writer: Writer) -> None:
+    async def _command(self, preface: Json, reader: Reader, writer: Writer, uid: int) -> None:
         while line := await reader.readline():
             with suppress(ValueError):
                 request = safe_json.loads(line)
                 if isinstance(request, dict) and request.get("do") == "status":
-                    writer.write(encoded({"result": await self.status()}))
+                    writer.write(encoded({"result": await self.status(uid)}))
                     await writer.drain()
                     continue
             problem = self._refusal()
