@@ -30,9 +30,9 @@ class Desk:
             watchers=self._watchers,
         )
 
-    async def action(self, do: str, *, uid: int = ME, **given: Any) -> Json:
-        """:raises ChatbridgeError:"""
-        request = Request(do=do, given=given, uid=uid)
+    async def action(self, do: str, *, uid: int = ME, hub: str | None = None, **given: Any) -> Json:
+        """`hub`: it was passed on by this one. :raises ChatbridgeError:"""
+        request = Request(do=do, given=given, uid=uid, hub=hub)
         return await asyncio.wait_for(self._asks.answers[do](request), PATIENCE)
 
     async def pending(self, *, uid: int = ME) -> list[Json]:

@@ -16,7 +16,7 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.cluster.member import Turns, looked_over
 from chatbridge.store.fence import Deposed, Fence
-from chatbridge.store.postgres import lease, migrate
+from chatbridge.store.postgres import hub_name, lease, migrate
 from chatbridge.store.postgres.connection import Address, PostgresConnection, connect
 from chatbridge.store.postgres.election import Candidate, Election
 from tests.fakes.postgres import Postgres
@@ -38,13 +38,16 @@ async def address(postgres: Postgres) -> AsyncIterator[Address]:
 class Node:
     """A hub's part in the election, which can be cut off."""
 
-    def __init__(self, address: Address, name: str) -> None:
+    def __init__(self, address: Address, name: str, called: str | None = None) -> None:
         self.address, self.name, self.cut = address, name, False
-        self.election = Election(
-            self._connect,
-            Candidate(id=f"id of {name}", name=name, release="1", address="127.0.0.1:1"),
-            partial(looked_over, address),
+        me = Candidate(
+            id=f"id of {name}",
+            name=called or name,
+            release="1",
+            address="127.0.0.1:1",
+            certificate=f"certificate of {name}",
         )
+        self.election = Election(self._connect, me, partial(looked_over, address))
         self._running: asyncio.Task[None] | None = None
 
     async def _connect(self) -> asyncpg.Connection[Any]:
@@ -68,11 +71,13 @@ class Node:
 
 
 @asynccontextmanager
-async def nodes(address: Address, *names: str) -> AsyncIterator[list[Node]]:
+async def nodes(
+    address: Address, *names: str, called: str | None = None
+) -> AsyncIterator[list[Node]]:
     async with AsyncExitStack() as stack:
         found = []
         for name in names:
-            found.append(node := Node(address, name))
+            found.append(node := Node(address, name, called))
             stack.push_async_callback(node.stop)
         yield found
 
@@ -175,6 +180,46 @@ async def test_a_database_of_a_newer_version_is_only_followed(address: Address) 
         connection = await connect(address)  # other tests have the database after this one
         await connection.execute("DELETE FROM chatbridge WHERE version > $1", migrate.newest())
         connection.terminate()
+
+
+async def test_a_hub_that_was_removed_from_the_list_is_known_no_more(
+    address: Address, postgres: Postgres
+) -> None:
+    async with nodes(address, "a", "b", "c") as (a, b, c):
+        await leads(a.start())
+        for node in (b, c):  # one after the other: the first one is not the newest in the list
+            node.start()
+            await until(lambda: node.name in a.election.hubs)  # noqa: B023
+        await postgres.sql("DELETE FROM hubs WHERE name = 'b'", address.name.partition(" ")[0])
+        await until(lambda: sorted(a.election.hubs) == ["a", "c"])
+
+
+async def test_of_two_hubs_with_one_name_the_second_is_told_and_takes_no_part(
+    address: Address, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(hub_name, "BACK_WITHIN_SECONDS", 1.5)
+    monkeypatch.setattr(hub_name, "SETTLED_AFTER_SECONDS", 2.5)
+    async with nodes(address, "a", "b", "c", called="debian") as (a, b, c):
+        await leads(a.start())
+        await until(lambda: a.election._name.may_be_taken(a.election.now()))
+        admitted: list[str] = []
+        a.election.on_change.append(
+            lambda: admitted.extend(hub.certificate for hub in a.election.hubs.values())
+        )
+        b.start()
+        await until(lambda: b.election.namesake is not None)
+        assert "cluster.name" in (b.election.trouble or "")
+        assert "this hub only follows: another hub is called debian" in caplog.text
+        await until(lambda: b.election.hubs["debian"].certificate == "certificate of a")
+        assert set(admitted) <= {"certificate of a"}
+        assert a.election.elected.is_set()
+
+        await a.election.release()
+        await a.stop()
+        await leads(c.start())  # what `a` left in the database is no hub any more
+        assert c.election.namesake is None
+        assert b.election.trouble == b.election.namesake
+        assert not b.election.elected.is_set()
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:

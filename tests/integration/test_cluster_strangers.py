@@ -34,6 +34,8 @@ class Door:
     certificate: HubCertificate
     folder: Path
     came: list[tuple[Json, Origin]] = field(default_factory=list)
+    leave: asyncio.Event = field(default_factory=asyncio.Event)
+    """Until it is set, who came through stays."""
 
     def let_in(self, **certificates: HubCertificate) -> None:
         self.election.hubs = {
@@ -50,13 +52,17 @@ class Door:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return context
 
+    async def connected(self, own: HubCertificate | None) -> tuple[Reader, Writer]:
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, ssl=self.context(own), server_hostname=""
+        )
+        writer.write(encoded(FIRST))
+        return reader, writer
+
     async def hears(self, own: HubCertificate | None) -> bytes:
         """All that a connection with this certificate hears."""
         try:
-            reader, writer = await asyncio.open_connection(
-                "127.0.0.1", self.port, ssl=self.context(own), server_hostname=""
-            )
-            writer.write(encoded(FIRST))
+            reader, writer = await self.connected(own)
             async with asyncio.timeout(PATIENCE):
                 heard = await reader.readline()
             writer.close()
@@ -87,6 +93,7 @@ async def opened(folder: Path) -> AsyncIterator[Door]:
 
     async def link(preface: Json, reader: Reader, writer: Writer, origin: Origin) -> None:
         door.came.append((preface, origin))
+        await door.leave.wait()
 
     async def http(reader: Reader, writer: Writer) -> None:
         raise AssertionError("nobody came over HTTP")
@@ -127,6 +134,23 @@ async def test_a_certificate_that_was_replaced_opens_nothing_any_more(
     door.let_in()
     assert await door.hears(new) == b""
     assert len(door.came) == 2
+
+
+async def test_what_a_hub_has_passed_on_ends_when_its_certificate_has_gone(
+    door: Door, tmp_path: Path
+) -> None:
+    gone, stays = HubCertificate.made("b", tmp_path), HubCertificate.made("c", tmp_path)
+    door.let_in(b=gone, c=stays)
+    ended, goes_on = await door.connected(gone), await door.connected(stays)
+    async with asyncio.timeout(PATIENCE):
+        for reader, _ in (ended, goes_on):
+            assert await reader.readline()
+        door.let_in(c=stays)
+        assert await ended[0].read() == b""
+        door.leave.set()
+        assert await goes_on[0].read() == b""
+    for _, writer in (ended, goes_on):
+        writer.close()
 
 
 async def test_what_is_no_certificate_in_the_database_keeps_no_hub_out(

@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from chatbridge.channels.web import server
 from chatbridge.channels.web.channel import healthz
-from chatbridge.channels.web.server import ConnectionLimits
+from chatbridge.channels.web.limits import ConnectionLimits
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.remote import ERAS, RawAgent, open_door
 from tests.fakes.web import TOKEN, running_web

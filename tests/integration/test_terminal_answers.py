@@ -20,7 +20,7 @@ from chatbridge.core.errors import (
     InvalidAnswer,
     NotHere,
 )
-from chatbridge.core.model import Ask, Option, Question, QuestionType, Status
+from chatbridge.core.model import Ask, Option, Person, Question, QuestionType, Status
 from tests.fakes.approving import ClaudeCode
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, World
 from tests.fakes.scripted_hub import scripted_hub
@@ -75,6 +75,17 @@ async def test_words_on_the_command_line_mean_what_they_would_mean_in_a_chat(
         assert (outcome.answers[0].values, outcome.answers[0].custom_text) == (values, own)
         assert outcome.by is not None
         assert (outcome.by.name, outcome.by.channel) == (LOGIN, "terminal")
+
+
+async def test_who_answers_at_another_hub_does_not_go_by_the_name_of_a_user_here(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(COLOUR)
+        await mine.action("answer", hub="hub-b", id=ask.id, words=["blue"])
+        outcome = (await settled(mine.world, ask)).outcome
+        assert outcome is not None
+        assert outcome.by == Person(name="", channel="terminal")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.server import (
-    QUIET_SECONDS,
-    ConnectionLimits,
-    note_credential,
-)
+from chatbridge.channels.web.limits import QUIET_SECONDS, ConnectionLimits
+from chatbridge.channels.web.server import note_credential
 from tests.fakes.clock import StillClock
 
 LIMIT, KNOWN = 8, 4

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
 from chatbridge.core.tasks import end_tasks
+from chatbridge.hub.cluster.member import _Member
 from chatbridge.hub.cluster.passing import Passing
+from chatbridge.hub.links.peers import Origin
+from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.process.systemd import Systemd
+from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.election import Candidate, Election
+
+PATIENCE = 10.0
 
 
 async def nowhere() -> asyncpg.Connection[Any]:
@@ -20,8 +33,24 @@ async def nowhere() -> asyncpg.Connection[Any]:
 async def fine(_: object) -> None: ...
 
 
-async def status() -> dict[str, Any]:
+async def status(uid: int) -> dict[str, Any]:
     return {}
+
+
+class Heard:
+    """The other end of a connection, which only listens."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def write(self, data: bytes) -> None:
+        self.lines += [json.loads(line) for line in data.splitlines()]
+
+    async def drain(self) -> None: ...
+
+    def get_extra_info(self, name: str) -> None: ...
+
+    def close(self) -> None: ...
 
 
 @pytest.mark.parametrize("turns", range(5))
@@ -39,3 +68,102 @@ async def test_a_held_connection_ends_though_news_come_in_the_same_turn(turns: i
     async with asyncio.timeout(1):
         await end_tasks([held])
     assert held.cancelled()
+
+
+async def test_a_hub_whose_name_another_one_has_passes_nothing_on_and_says_why() -> None:
+    election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
+    passing = Passing(election, None, status)
+    origin, ended, heard = Origin(pid=1, uid=1), asyncio.StreamReader(), Heard()
+    held = asyncio.ensure_future(
+        passing.serve({"chatbridge": "link"}, asyncio.StreamReader(), heard, origin)  # type: ignore[arg-type]
+    )
+    await asyncio.sleep(0)
+    election.namesake = "set cluster.name"
+    for tell in election.on_change:
+        tell()
+    async with asyncio.timeout(1):
+        with pytest.raises(ConnectionRefusedError):
+            await held
+    await passing.serve({"chatbridge": "link"}, ended, heard, origin)  # type: ignore[arg-type]
+    ended.feed_data(b'{"do": "pending"}\n')
+    ended.feed_eof()
+    await passing.serve({"chatbridge": "terminal"}, ended, heard, origin)  # type: ignore[arg-type]
+    assert heard.lines == [
+        {"chatbridge": "refused", "message": "set cluster.name"},
+        {"error": "set cluster.name", "kind": "HubFollows"},
+    ]
+
+
+@asynccontextmanager
+async def an_http_port() -> AsyncIterator[int]:
+    """Of a hub that follows, while nobody leads."""
+    election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
+    passing = Passing(election, None, status)
+    server = await asyncio.start_server(passing.http, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        await passing.close()
+
+
+async def test_who_says_nothing_makes_way_for_an_agent_and_not_the_other_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("chatbridge.hub.cluster.passing.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("chatbridge.hub.cluster.passing.MAX_KNOWN", 2)
+    async with an_http_port() as port, asyncio.timeout(PATIENCE):
+        first, said = await asyncio.open_connection("127.0.0.1", port)
+        said.write(b"POST /mcp HTTP/1.1\r\n")
+        others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
+        for reader, _ in others[:4]:
+            assert await reader.read() == b""
+        for reader in (first, *(reader for reader, _ in others[4:])):
+            assert not reader.at_eof()
+        for writer in (said, *(writer for _, writer in others)):
+            writer.close()
+
+
+async def test_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chatbridge.hub.cluster.passing.REQUEST_SECONDS", 0.05)
+    async with an_http_port() as port, asyncio.timeout(PATIENCE):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_user_sees_of_a_machines_hub_that_follows_only_their_own(tmp_path: Path) -> None:
+    election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
+    election.trouble = "the database on db.internal: the server cannot be reached"
+    with socket.socket() as entrance:
+        member = _Member(
+            lock=Lock(str(tmp_path), started_by="service"),
+            config=None,
+            election=election,
+            certificate=None,
+            port=None,
+            entrance=entrance,
+            agents=None,
+            address=Address("postgresql://db.internal/chatbridge"),
+            path=str(tmp_path),
+            system=True,
+            http=None,
+            systemd=Systemd(),
+            since=0.0,
+        )
+    passing = member._passing = Passing(election, None, member._status)
+    ada, ben, owner = os.getuid() + 1, os.getuid() + 2, os.getuid()
+    link = {"chatbridge": "link", "root": "/home/ada/merger"}
+    held = asyncio.ensure_future(
+        passing.serve(link, asyncio.StreamReader(), Heard(), Origin(pid=1, uid=ada))  # type: ignore[arg-type]
+    )
+    await asyncio.sleep(0)
+    for uid, sees, told in ((ada, 1, 0), (ben, 0, 0), (owner, 1, 1)):
+        command, heard = asyncio.StreamReader(), Heard()
+        command.feed_data(b'{"do": "status"}\n')
+        command.feed_eof()
+        origin = Origin(pid=2, uid=uid)
+        await passing.serve({"chatbridge": "terminal"}, command, heard, origin)  # type: ignore[arg-type]
+        said = heard.lines[0]["result"]
+        assert (len(said["links"]), len(said["remarks"])) == (sees, told), uid
+    await end_tasks([held])

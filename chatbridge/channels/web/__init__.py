@@ -6,7 +6,8 @@ doctor: its checks for `chatbridge doctor`
 channel: the inbox as a channel of the hub, and how errors become responses
 certificate: a certificate of the owner's, for https without a proxy
 secure_context: whether an address can be used by a phone, and leads to this hub
-server: sockets, HTTP connections with their limits and evictions, on uvicorn
+limits: how many connections there may be, and who makes way when they are too many
+server: sockets and HTTP connections, on uvicorn
 guard: hosts, origins, tokens and sessions that are let in; headers of every response
 sessions: browsers that are logged in
 pages: the list, an ask with its form, the history, statistics, the log-in

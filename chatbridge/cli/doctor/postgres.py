@@ -63,17 +63,16 @@ Hub = Callable[[], Awaitable[HubState]]
 async def server(database: DatabaseServer, clock: Clock, *, hub: Hub) -> Sequence[Finding]:
     try:
         address = database.address
-        from chatbridge.store.postgres.connection import FAILURES, connect, translated_error
+        from chatbridge.store.postgres.connection import connect, errors_translated
 
         connection = await connect(address)
+        try:
+            with errors_translated(address.called):
+                return await _looked_at(connection, address, clock, hub)
+        finally:
+            connection.terminate()
     except ChatbridgeError as error:
         return [from_error(NAME, str(error))]
-    try:
-        return await _looked_at(connection, address, clock, hub)
-    except FAILURES as error:
-        return [from_error(NAME, str(translated_error(error, address.called)))]
-    finally:
-        connection.terminate()
 
 
 async def _looked_at(

@@ -33,7 +33,7 @@ from chatbridge.hub.cluster.passing import Passing, joined
 from chatbridge.hub.cluster.port import ClusterPort, PassedOn
 from chatbridge.hub.http.serving import listen_at
 from chatbridge.hub.links.entrance import Entrance, Json, Reader, Writer
-from chatbridge.hub.links.peers import Peers
+from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.database import Term
@@ -346,8 +346,9 @@ class _Member:
             "hubs": sorted(election.hubs),
         }
 
-    async def _status(self) -> Json:
-        """Of a hub that follows: what only the leader knows is left out."""
+    async def _status(self, uid: int) -> Json:
+        """Of a hub that follows, for this user: what only the leader knows is left out."""
+        owner = owns(uid)
         troubles = [self.election.trouble, self._passing.trouble if self._passing else None]
         return {
             "version": __version__,
@@ -357,10 +358,10 @@ class _Member:
             "state": str(self.lock.state),
             "web": None,
             "open": 0,
-            "links": self._passing.links() if self._passing else [],
+            "links": self._passing.links(None if owner else uid) if self._passing else [],
             "channels": [],
             "faults": [],
-            "remarks": [trouble for trouble in troubles if trouble],
+            "remarks": [trouble for trouble in troubles if trouble and owner],
             "cluster": self._about(),
         }
 

@@ -16,6 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chatbridge import safe_json
+from chatbridge.channels.web.limits import (
+    MAX_CONNECTIONS,
+    MAX_KNOWN,
+    REQUEST_SECONDS,
+    ConnectionLimits,
+)
 from chatbridge.core.tasks import end_tasks
 from chatbridge.core.text import one_line
 from chatbridge.framing import MAX_LINE
@@ -34,9 +40,19 @@ AGAIN_SECONDS = 0.25
 COMMAND_SECONDS = 10.0
 """How long a command waits for a leader; links wait for as long as their clients do."""
 CHUNK_BYTES = 65536
-MOST_HTTP = 256
+HTTP = "passing on agents over HTTP"
+SPEAKS = "speaks"
+"""All that is known here of who sends something: tokens are for the leader."""
 
-Status = Callable[[], Awaitable[Json]]
+Status = Callable[[int], Awaitable[Json]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Caller:
+    task: asyncio.Task[Any]
+
+    def evict(self) -> None:
+        self.task.cancel()
 
 
 class Unreachable(Exception):
@@ -46,7 +62,7 @@ class Unreachable(Exception):
 @dataclass(slots=True, eq=False)
 class Passing:
     """`certificate` is None where nothing can be passed on. `status` is what this hub itself says
-    to the command of that name."""
+    to the command of that name, which this user runs."""
 
     election: Election
     certificate: HubCertificate | None
@@ -54,26 +70,31 @@ class Passing:
     trouble: str | None = None  # Why the leader cannot be reached
     _context: tuple[str, ssl.SSLContext] | None = None
     """For the leader with this certificate."""
-    _links: dict[Writer, Json] = field(default_factory=dict)
+    _links: dict[Writer, tuple[int, Json]] = field(default_factory=dict)
+    """Each with its user."""
     _to: dict[asyncio.Task[Any], tuple[str, int]] = field(default_factory=dict)
     """What is passed on, and to whom."""
     _http: set[asyncio.Task[Any]] = field(default_factory=set)
+    _limits: ConnectionLimits = field(init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
+        self._limits = ConnectionLimits(HTTP, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
         self.election.on_change.append(self._look)
 
-    def links(self) -> list[Json]:
-        return list(self._links.values())
+    def links(self, of: int | None = None) -> list[Json]:
+        """Of one user, or of all."""
+        return [link for uid, link in self._links.values() if of in (None, uid)]
 
     async def serve(self, preface: Json, reader: Reader, writer: Writer, origin: Origin) -> None:
         """Serve a connection to this hub's socket until it ends, or the leader changes."""
         if preface["chatbridge"] == "terminal":
-            await self._command(preface, reader, writer)
+            await self._command(preface, reader, writer, origin.uid)
             return
         name = one_line(str(preface.get("root") or preface.get("cwd") or "")).rpartition("/")[2]
         version = one_line(str(preface.get("version")))[:40]
-        self._links[writer] = {"project": name, "version": version, "pid": origin.pid}
+        link = {"project": name, "version": version, "pid": origin.pid}
+        self._links[writer] = (origin.uid, link)
         try:
             if (refusal := self._refusal()) is not None:
                 writer.write(encoded({"chatbridge": "refused", "message": refusal}))
@@ -85,16 +106,21 @@ class Passing:
     async def http(self, reader: Reader, writer: Writer) -> None:
         """The same for a connection to the port of agents over HTTP."""
         task = asyncio.current_task()
-        if task is None or len(self._http) >= MOST_HTTP:
-            writer.close()
-            return
+        assert task is not None
         self._http.add(task)
+        caller = _Caller(task)
+        self._limits.opened(caller)
         try:
             keep_alive(writer.get_extra_info("socket"))
-            await self._pass_on(encoded({"chatbridge": "http"}), reader, writer)
+            async with asyncio.timeout(REQUEST_SECONDS):
+                begun = await reader.read(CHUNK_BYTES)
+            if begun:
+                self._limits.identified(caller, SPEAKS)
+                await self._pass_on(encoded({"chatbridge": "http"}) + begun, reader, writer)
         except (OSError, asyncio.CancelledError):
-            pass  # it has gone, or this hub leads from now on
+            pass  # it has gone, says nothing, makes way for another, or this hub leads from now on
         finally:
+            self._limits.closed(caller)
             self._http.discard(task)
             writer.close()
 
@@ -105,12 +131,12 @@ class Passing:
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _command(self, preface: Json, reader: Reader, writer: Writer) -> None:
+    async def _command(self, preface: Json, reader: Reader, writer: Writer, uid: int) -> None:
         while line := await reader.readline():
             with suppress(ValueError):
                 request = safe_json.loads(line)
                 if isinstance(request, dict) and request.get("do") == "status":
-                    writer.write(encoded({"result": await self.status()}))
+                    writer.write(encoded({"result": await self.status(uid)}))
                     await writer.drain()
                     continue
             problem = self._refusal()
@@ -127,6 +153,8 @@ class Passing:
 
     def _refusal(self) -> str | None:
         """Why nothing that comes here can be passed on, ever."""
+        if self.election.namesake is not None:
+            return self.election.namesake
         row = self.election.leader
         if row is None or (self.certificate is not None and row.address):
             return None
@@ -160,6 +188,8 @@ class Passing:
         until = None if within is None else loop.time() + within
         while True:
             self._news.clear()
+            if self.election.namesake is not None:  # noticed while this was held
+                raise ConnectionRefusedError(self.election.namesake)
             try:
                 found = await self._connected(first)
             except Unreachable as error:

@@ -49,7 +49,8 @@ class ClusterPort:
     _context: ssl.SSLContext | None = None
     _hubs: dict[str, str] = field(default_factory=dict)  # Names by digests of certificates
     _strangers: dict[asyncio.Task[Any], None] = field(default_factory=dict)
-    _known: dict[asyncio.Task[Any], Writer] = field(default_factory=dict)
+    _known: dict[asyncio.Task[Any], str] = field(default_factory=dict)
+    """What is passed on, with the digest of its hub's certificate."""
     _said: float | None = None
 
     def __post_init__(self) -> None:
@@ -83,6 +84,9 @@ class ClusterPort:
             hubs = self.election.hubs.values()
             pems = [hub.certificate for hub in hubs if hub.name in known.values()]
             self._context = self.certificate.for_leading(pems)
+            for task, shown in list(self._known.items()):
+                if shown not in known:
+                    task.cancel()
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -101,19 +105,20 @@ class ClusterPort:
     async def _serve(self, accepted: socket.socket) -> None:
         writer: Writer | None = None
         try:
-            reader, writer, hub = await self._admitted(accepted)
-            if hub is None:
+            reader, writer, shown = await self._admitted(accepted)
+            if shown not in self._hubs:
                 self._refused("its certificate is not that of a hub of this database")
                 return
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 line = await reader.readline()
             preface = safe_json.loads(line)
-            if not isinstance(preface, dict) or (taken := self.taken) is None:
+            hub = self._hubs.get(shown)  # the list may be another one by now
+            if not isinstance(preface, dict) or (taken := self.taken) is None or hub is None:
                 return
             task = asyncio.current_task()
             assert task is not None
             self._strangers.pop(task, None)
-            self._known[task] = writer
+            self._known[task] = shown
             task.add_done_callback(lambda done: self._known.pop(done, None))
             writer.write(encoded({"chatbridge": "leader", "epoch": self.election.epoch}))
             if preface.get("chatbridge") == "http":
@@ -130,8 +135,8 @@ class ClusterPort:
             else:
                 writer.close()
 
-    async def _admitted(self, accepted: socket.socket) -> tuple[Reader, Writer, str | None]:
-        """Once it is encrypted, with the name of the hub at the other end."""
+    async def _admitted(self, accepted: socket.socket) -> tuple[Reader, Writer, str]:
+        """Once it is encrypted, with the digest of the certificate at the other end."""
         assert self._context is not None
         loop = asyncio.get_running_loop()
         keep_alive(accepted)
@@ -145,8 +150,7 @@ class ClusterPort:
             ssl_shutdown_timeout=HANDSHAKE_SECONDS,
         )
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        shown = digest_in(writer.get_extra_info("ssl_object"))
-        return reader, writer, self._hubs.get(shown) if shown else None
+        return reader, writer, digest_in(writer.get_extra_info("ssl_object")) or ""
 
     def _refused(self, why: str) -> None:
         now = asyncio.get_running_loop().time()

@@ -39,7 +39,6 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     Attachment,
-    Person,
     Question,
     QuestionType,
     new_draft,
@@ -52,12 +51,11 @@ from chatbridge.core.ports import Clock, Health
 from chatbridge.core.statistics import statistics_object
 from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.durations import LONGEST
-from chatbridge.hub.control.server import Answering, Json, Request, Streaming
+from chatbridge.hub.control.server import CHANNEL, Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
-from chatbridge.projects import belongs_to, user_name
+from chatbridge.projects import belongs_to
 from chatbridge.store.rows import summary_of
 
-CHANNEL = "terminal"
 SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the others
 ENDED_TO_LOOK_AT = 200  # The newest ended asks that can still be named by the beginning of their id
 MOST_HISTORY = 1_000
@@ -219,7 +217,7 @@ class TerminalAsks:
         else:
             answers = from_json(ask, request.given.get("answers"))
         try:
-            after = await self.inbox.answer(ask.id, answers, person=_person(request.uid))
+            after = await self.inbox.answer(ask.id, answers, person=request.person)
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         return {"ask": await self._shown(after, request.uid), "late": after.late is not None}
@@ -230,7 +228,7 @@ class TerminalAsks:
         if len(text) > form.MAX_TEXT:
             raise InvalidAnswer("reason", f"{len(text):,} characters, at most {form.MAX_TEXT:,}")
         try:
-            person = _person(request.uid)
+            person = request.person
             after = await self.inbox.cancel(ask.id, reason=text or None, person=person)
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
@@ -241,7 +239,7 @@ class TerminalAsks:
         words = request.given.get("words")
         if words not in (None, ""):
             await self.inbox.switch_quiet(
-                words if isinstance(words, str) else "?", person=_person(request.uid)
+                words if isinstance(words, str) else "?", person=request.person
             )
         return {"said": format_quiet(self.inbox.nights, now=self.clock.time())}
 
@@ -254,7 +252,7 @@ class TerminalAsks:
         if how is None:
             raise InvalidAnswer("when", WRITE_TIME)
         try:
-            step = await self.inbox.put(ask.id, how, person=_person(request.uid))
+            step = await self.inbox.put(ask.id, how, person=request.person)
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         if isinstance(step, form.Refused):
@@ -388,10 +386,6 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list):
         return [_cut(item) for item in value[:BRIEF_ITEMS]]
     return value[:BRIEF_CHARACTERS] if isinstance(value, str) else value
-
-
-def _person(uid: int) -> Person:
-    return Person(name=user_name(uid), channel=CHANNEL)
 
 
 # ── an answer behind a command ────────────────────────────────────────────────────────────────────

@@ -28,18 +28,17 @@ from chatbridge.core.messages.message import (
     format_for_model,
     format_state,
 )
-from chatbridge.core.model import Attachment, CallName, Person
+from chatbridge.core.model import Attachment, CallName
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import encodable, one_line, shortened
 from chatbridge.hub.control.asks import short_ids
 from chatbridge.hub.control.server import Answering, Json, Request
 from chatbridge.hub.links.peers import identity, identity_problem, owns
 from chatbridge.hub.links.processes import AgentProcesses
-from chatbridge.projects import belongs_to, user_name
+from chatbridge.projects import belongs_to
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.clients import agent_of
 
-CHANNEL = "terminal"
 CONFIRM_WITHIN_SECONDS = 10.0
 """How long a hook may take to pass on what it got. Then it counts as gone."""
 CHUNK_BYTES = 256 * 1024
@@ -101,7 +100,7 @@ class TerminalMessages:
         message = await self.inbox.messages.tell(
             agent,
             text,
-            by=_person(request.uid),
+            by=request.person,
             attachments=await self._received(request.given.get("attachments"), new),
             id=new.id,
         )
@@ -122,7 +121,7 @@ class TerminalMessages:
             raise MessageRefused(f"Several messages begin with {shown}. Give more of its id")
         return {
             "message": self._object(
-                await self.inbox.messages.take_back(found.pop(), by=_person(request.uid))
+                await self.inbox.messages.take_back(found.pop(), by=request.person)
             )
         }
 
@@ -256,7 +255,3 @@ def message_object(message: OwnerMessage, *, now: float) -> Json:
         "state": message.state.value,
         "said": format_state(message, now=now),
     }
-
-
-def _person(uid: int) -> Person:
-    return Person(name=user_name(uid), channel=CHANNEL)

@@ -18,6 +18,7 @@ from typing import Any
 from chatbridge import __version__, safe_json
 from chatbridge.core.bounds import sliced
 from chatbridge.core.errors import ChatbridgeError, NotPaired
+from chatbridge.core.model import Person
 from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Health
 from chatbridge.core.store_port import Store
@@ -25,11 +26,13 @@ from chatbridge.core.tasks import race
 from chatbridge.core.text import title_of
 from chatbridge.hub.links.peers import may_request, may_see, owns
 from chatbridge.hub.process.lock import Lock
+from chatbridge.projects import user_name
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+CHANNEL = "terminal"
 UP_WITHIN_SECONDS = 20.0  # A hub that has just started takes a moment to reach its bot
 FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
 
@@ -45,6 +48,12 @@ class Request:
     uid: int
     pid: int = 0
     hub: str | None = None
+
+    @property
+    def person(self) -> Person:
+        """By the name that this computer has for them; another one's users have none here."""
+        passed_on = self.hub is not None and not self.pid
+        return Person(name="" if passed_on else user_name(self.uid), channel=CHANNEL)
 
 
 Answering = Callable[[Request], Awaitable[Json]]

@@ -6,9 +6,7 @@ a `Term`.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
@@ -18,10 +16,10 @@ from chatbridge.clock import SystemClock
 from chatbridge.core.audit import Auditor
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import end_tasks
 from chatbridge.extras import need
 from chatbridge.hub.control.server import Json
 from chatbridge.hub.http.tokens import TokenList
+from chatbridge.hub.process.background import Background
 from chatbridge.redaction import masked
 from chatbridge.settings import Settings
 from chatbridge.store.audit import Trail
@@ -87,14 +85,11 @@ def audit_trail(settings: Settings, clock: Clock) -> Trail | None:
     return Trail(Auditor(texts=settings.audit.texts, chats=chats, clean=masked), clock.time)
 
 
-@asynccontextmanager
-async def shared_tokens(term: Term) -> AsyncIterator[TokenList]:
+async def shared_tokens(term: Term, background: Background) -> TokenList:
+    """Those of all hubs, as they are while the hub of this `background` leads."""
     from chatbridge.hub.http.shared_tokens import SharedTokens
 
     tokens = SharedTokens(term.address, SystemClock())
     await tokens.look()
-    looking = asyncio.ensure_future(tokens.run())
-    try:
-        yield tokens
-    finally:
-        await end_tasks([looking])
+    background.keep("tokens", tokens.run)
+    return tokens

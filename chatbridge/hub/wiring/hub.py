@@ -87,7 +87,7 @@ class Hub:
     store: Store
     returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
     processes: AgentProcesses
-    halt: Callable[[], None]  # Cancels at once what goes on in the background, bots first of all
+    background: Background  # Its tasks, those of the bots among them
 
 
 def settings_in_force(config: Path | None) -> Settings:
@@ -355,7 +355,7 @@ async def open_hub(
             store=store,
             processes=processes,
             commands=extra,
-            halt=background.halt,
+            background=background,
             returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
                 {

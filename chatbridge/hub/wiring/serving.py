@@ -43,7 +43,7 @@ class ServingHub:
     def halt(self) -> None:
         """Do and say nothing more, at once: another one leads. Everything is closed afterwards."""
         self.links.mute()
-        self.hub.halt()
+        self.hub.background.halt()
 
 
 async def run_hub(
@@ -136,7 +136,7 @@ async def serving(
         )
         if term is not None:
             remote.passed_on, remote.listener = term.knows, term.http
-            remote.tokens = await stack.enter_async_context(database.shared_tokens(term))
+            remote.tokens = await database.shared_tokens(term, hub.background)
         ways_in += [links, remote]
         await stack.enter_async_context(remote.listening(http))
         await links.listen(bind())

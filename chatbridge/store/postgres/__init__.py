@@ -6,6 +6,7 @@ addresses: what is wrong with the address of a database
 sql: the statements as PostgreSQL wants them
 migrate: schema versions
 lease: which of several hubs leads, as one of them sees it
+hub_name: which of two hubs with one name keeps it
 election: the lease's statements, and who takes part
 tokens: the tokens of agents over HTTP
 file_copies: the bytes of attachments

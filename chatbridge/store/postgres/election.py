@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +19,10 @@ import asyncpg
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
+from chatbridge.core.text import one_line
 from chatbridge.store.fence import Fence
 from chatbridge.store.postgres.connection import FAILURES, translated_error
+from chatbridge.store.postgres.hub_name import HubName
 from chatbridge.store.postgres.lease import (
     LOOK_SECONDS,
     RENEW_SECONDS,
@@ -40,7 +42,8 @@ AGAIN_AFTER_FOLLOWING_SECONDS = 1.0
 WATCH_SECONDS = 0.25
 """A timer alone would not do: it stands still while the machine sleeps."""
 COLUMNS = """holder, epoch, beat, name, address, certificate,
-    (SELECT coalesce(max(version), 0) FROM hubs) AS hubs"""
+    ARRAY(SELECT version FROM hubs ORDER BY version) AS hubs"""
+"""A change of `hubs` gives a row another version, or takes one away."""
 LOOK = f"SELECT {COLUMNS} FROM leader"  # noqa: S608
 TAKE = f"""UPDATE leader SET holder = $1, epoch = epoch + 1, beat = beat + 1,
     name = $4, address = $5, certificate = $6
@@ -99,9 +102,12 @@ class Election:
     elected: asyncio.Event = field(default_factory=asyncio.Event)  # Set while this hub leads
     deposed: asyncio.Event = field(default_factory=asyncio.Event)  # Set while it does not
     following_only: bool = False
+    namesake: str | None = None
+    """Why this hub neither leads nor passes anything on, if another one has its name."""
     _lease: Lease = field(init=False)
-    _hubs_version: int = -1
-    _registered: bool = False
+    _versions: list[int] | None = None  # Of `hubs`
+    _name: HubName = field(default_factory=HubName)
+    _has_name: bool = False
     connection: asyncpg.Connection[Any] | None = None
     _known: tuple[str, int] | None = None
     _abstains_until: float = float("-inf")
@@ -178,8 +184,8 @@ class Election:
         self.connection = connection = await self.connect()  # with a limit for each of the hosts
         async with asyncio.timeout(2 * ANSWER_WITHIN_SECONDS):
             if self._lease.epoch is None:  # else it has been looked over
-                self._may_not_lead(await self.prepare(connection))
-            await self._register(connection)
+                self._may_not_lead(self.namesake or await self.prepare(connection))
+            await self._register(connection, anew=True)
         while True:
             await self._step(connection)
             if self.trouble is not None and not self.following_only:
@@ -193,21 +199,34 @@ class Election:
         self.following_only = why is not None
         self.trouble = why or self.trouble
 
-    async def _register(self, connection: asyncpg.Connection[Any]) -> None:
-        me = self.candidate
-        known = {hub["name"]: hub["id"] for hub in await connection.fetch(HUBS)}
-        if not me.address or known.get(me.name) == me.id:
+    async def _register(self, connection: asyncpg.Connection[Any], *, anew: bool) -> None:
+        """As the hub of this name, or give it up. `anew`: also if nobody has it."""
+        me, owner = self.candidate, self._owner(await connection.fetch(HUBS))
+        if not me.address or self.namesake is not None or owner == me.id:
             return
-        if self._registered and me.name in known:
-            log.error(
-                "another hub is called %r, too: agents that are connected here cannot be passed "
-                "on. Give each its own cluster.name, and restart this hub",
-                me.name,
-            )
+        if owner is None and not anew:
             return
+        if owner is not None and not self._name.may_be_taken(self.now()):
+            self._give_up_name()
+            return
+        if owner is not None and self._has_name:
+            log.warning("another hub wants to be called %s, too: it is told so", one_line(me.name))
         given = (me.name, me.id, me.certificate, me.hosts, me.release)
         await connection.execute(REGISTER, *given)
-        self._registered = True
+        self._name.taken(self.now())
+
+    def _give_up_name(self) -> None:
+        self.namesake = (
+            f"another hub is called {one_line(self.candidate.name)}, too. Give this one its own "
+            "cluster.name, and restart it: chatbridge restart"
+        )
+        self._may_not_lead(self.namesake)
+        self.depose()
+        self._changed()
+
+    def _owner(self, hubs: Iterable[asyncpg.Record]) -> str | None:
+        """Who has the name of this hub."""
+        return next((hub["id"] for hub in hubs if hub["name"] == self.candidate.name), None)
 
     async def _step(self, connection: asyncpg.Connection[Any]) -> None:
         began = self.now()
@@ -225,13 +244,17 @@ class Election:
         if isinstance(statement, Take) and row is not None:
             self.deposed.clear()
             self.elected.set()
-        if found is not None and found["hubs"] != self._hubs_version:
+        if found is not None and found["hubs"] != self._versions:
             async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
+                await self._register(connection, anew=False)
                 hubs = await connection.fetch(HUBS)
+            self._has_name = self._owner(hubs) == self.candidate.id
             known = [KnownHub(hub["name"], hub["certificate"], hub["hosts"]) for hub in hubs]
             self.hubs = {hub.name: hub for hub in known}
-            self._hubs_version = found["hubs"]
+            self._versions = found["hubs"]
             self._changed()
+        elif found is not None and self._has_name:
+            self._name.seen(began)
         if row is not None and (row.holder, row.epoch) != self._known:
             self._known = (row.holder, row.epoch)
             self._changed()

@@ -17,7 +17,7 @@ from chatbridge.store.postgres.connection import (
     STATEMENT_SECONDS,
     Address,
     connect,
-    translated_error,
+    errors_translated,
 )
 
 SELECT = "SELECT name, created, digest, used FROM http_tokens ORDER BY created, name"
@@ -71,8 +71,9 @@ class TokenTable:
         if self._connection is None or self._connection.is_closed():
             self._connection = await connect(self._address)
         try:
-            async with asyncio.timeout(STATEMENT_SECONDS):
-                return await run(self._connection, sql, *values)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            with errors_translated(self._address.called):
+                async with asyncio.timeout(STATEMENT_SECONDS):
+                    return await run(self._connection, sql, *values)
+        except BaseException:
             self._connection.terminate()
-            raise translated_error(error, self._address.called) from error
+            raise
