@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from chatbridge.channels.discord.chat import Chat as DiscordChat
 from chatbridge.channels.slack.chat import Chat as SlackChat
 from chatbridge.channels.telegram.outbound.chat import GROUP, PRIVATE
-from chatbridge.channels.web.server import MAX_CONNECTIONS
+from chatbridge.channels.web.limits import MAX_CONNECTIONS
 from tests.bench.machine import Json
 from tests.fakes.slack.limits import A_MINUTE
 from tests.load.team import CHANNELS
