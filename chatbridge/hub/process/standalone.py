@@ -58,7 +58,8 @@ async def run_standalone(
         session.mute()
         await end_tasks([serving])
         with suppress(TimeoutError):
-            await asyncio.wait_for(hub.waiting_calls.link_closed(link), LAST_WORDS)
+            async with asyncio.timeout(LAST_WORDS):
+                await hub.waiting_calls.link_closed(link)
 
 
 async def run_unavailable(problem: str) -> None:

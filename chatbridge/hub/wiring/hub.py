@@ -326,7 +326,8 @@ async def open_hub(
         async def channels() -> None:
             """What open cards show comes first, but holds up nobody for long."""
             with suppress(TimeoutError):
-                await asyncio.wait_for(files.bring(of_open=True), BRING_SECONDS)
+                async with asyncio.timeout(BRING_SECONDS):
+                    await files.bring(of_open=True)
             await supervisor.run(intake)
 
         async def login_code(_request: Request) -> Json:
