@@ -117,6 +117,7 @@ async def run_member(
         ready()
         member = _Member(
             lock=lock,
+            settings=settings,
             config=config,
             election=election,
             certificate=certificate,
@@ -202,6 +203,7 @@ class Turns:
 @dataclass(slots=True, kw_only=True)
 class _Member:
     lock: Lock
+    settings: Settings
     config: Path | None
     election: Election
     certificate: HubCertificate | None
@@ -284,6 +286,7 @@ class _Member:
         try:
             async with serving(
                 self.lock,
+                self.settings,
                 config=self.config,
                 bind=self.entrance.dup,
                 path=self.path,

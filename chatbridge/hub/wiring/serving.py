@@ -77,6 +77,7 @@ async def run_hub(
         return
     async with serving(
         lock,
+        settings,
         config=config,
         bind=lambda: listener or runtime_paths.bind_socket(path),
         path=path,
@@ -94,6 +95,7 @@ async def run_hub(
 @asynccontextmanager
 async def serving(
     lock: Lock,
+    settings: Settings,
     *,
     config: Path | None,
     bind: Callable[[], socket],
@@ -108,6 +110,7 @@ async def serving(
     async with (
         open_hub(
             lock,
+            settings,
             config=config,
             agents=lambda: [name for way in ways_in for name in way.projects()],
             remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
