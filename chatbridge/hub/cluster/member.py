@@ -25,7 +25,6 @@ import asyncpg
 
 from chatbridge import __version__
 from chatbridge.channels.web.guard import Hosts
-from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, NewerDatabase, SettingsError
 from chatbridge.core.tasks import end_tasks, race
 from chatbridge.hub.cluster.certificates import HubCertificate
@@ -37,7 +36,7 @@ from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.database import Term
-from chatbridge.hub.wiring.serving import ServingHub, attended, import_everything, serving
+from chatbridge.hub.wiring.serving import ServingHub, attended, fed, import_everything, serving
 from chatbridge.settings import Settings
 from chatbridge.settings.tools import host_and_port
 from chatbridge.store.fence import Fence
@@ -50,9 +49,9 @@ log = logging.getLogger(__name__)
 ABSTAIN_SECONDS = 10.0
 """For a hub that could not lead: another one may be able to."""
 TURN_SECONDS = 20.0
-"""From following to leading, or back, which takes a tenth of a second."""
+"""From following to leading, or back, or to the end, which takes a tenth of a second."""
 HANGS = 70
-"""The exit status of a hub that came to neither."""
+"""The exit status of a hub that came to none of these."""
 LEADING = (
     *("chatbridge.store.postgres.store", "chatbridge.hub.http.agents"),
     "chatbridge.hub.http.shared_tokens",
@@ -172,13 +171,13 @@ def _bound(place: str) -> socket.socket:
 
 @dataclass(slots=True)
 class Turns:
-    """Watches over the turns from following to leading and back. One that does not end costs the
-    lease, so that another hub has it, and after the same time again the process: whoever started
-    it starts it anew, and agents wait for that."""
+    """Watches over the turns from following to leading and back, and over the end. One that gets
+    no further costs the lease, so that another hub has it, and after the same time again the
+    process: whoever started it starts it anew, and agents wait for that."""
 
     election: Election
     end: Callable[[], None]
-    seconds: float = TURN_SECONDS
+    seconds: float
     _timer: asyncio.TimerHandle | None = None
 
     def begins(self) -> None:
@@ -193,7 +192,7 @@ class Turns:
         self._timer = asyncio.get_running_loop().call_later(self.seconds, do)
 
     def _give_up(self) -> None:
-        log.error("this hub comes neither to lead nor to follow: another one may lead")
+        log.error("this hub gets no further: another one may lead")
         self.election.abstain(ABSTAIN_SECONDS)
         self.election.depose()
         # Not set before: after a process has stood still, all timers are due at once.
@@ -220,27 +219,26 @@ class _Member:
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = Turns(self.election, _hangs)
+        self._turns = Turns(self.election, _hangs, TURN_SECONDS)
 
     async def live(self, stop: asyncio.Event) -> None:
-        while not stop.is_set():
-            async with self._following():
-                self._turns.is_over()
-                await race(stop.wait(), self.election.elected.wait())
-                if not stop.is_set():
+        try:
+            while not stop.is_set():
+                async with self._following():
+                    self._turns.is_over()
+                    await race(stop.wait(), self.election.elected.wait())
                     self._turns.begins()
-            if stop.is_set():
-                break
-            try:
-                await self._lead(stop)
-            except SettingsError:
-                raise
-            except ChatbridgeError as error:
-                log.error("this hub cannot lead: %s", error)
-                self.election.abstain(ABSTAIN_SECONDS)
-            finally:
-                await self.election.release()
-        self._turns.is_over()
+                try:
+                    await self._lead(stop)
+                except SettingsError:
+                    raise
+                except ChatbridgeError as error:
+                    log.error("this hub cannot lead: %s", error)
+                    self.election.abstain(ABSTAIN_SECONDS)
+                finally:
+                    await self.election.release()
+        finally:
+            self._turns.is_over()
 
     @asynccontextmanager
     async def _following(self) -> AsyncIterator[None]:
@@ -253,26 +251,40 @@ class _Member:
         if self.agents is not None:
             agents = await asyncio.start_server(passing.http, sock=self.agents.dup())
         self.systemd.notify("READY=1", f"STATUS=version {__version__}, follows")
-        feeding = asyncio.ensure_future(self.systemd.feed_watchdog(_responds, SystemClock().sleep))
         try:
-            yield
+            async with fed(self.systemd, _responds):
+                yield
         finally:
             gate.stop()
             if agents is not None:
                 agents.close()
-            await end_tasks([feeding, *gate.tasks.values()])
+            await end_tasks(gate.tasks.values())
             await passing.close()
             self._passing = None
 
     async def _lead(self, stop: asyncio.Event) -> None:
         election = self.election
         epoch = election.epoch
-        if epoch is None:
+        if epoch is None or stop.is_set():
             return
         log.info("this hub leads (epoch %d)", epoch)
-        self._turns.is_over()  # new tables may take their time
-        await migrate.upgrade(self.address)
-        self._turns.begins()
+        over = asyncio.ensure_future(self._over(stop))
+        try:
+            async with fed(self.systemd, _responds):
+                upgrading = migrate.upgrade(self.address, changing=self._turns.is_over)
+                if await race(upgrading, asyncio.wait({over})) is None:
+                    return
+            self._turns.begins()
+            await self._serve(stop, epoch, over)
+        finally:
+            await end_tasks([over])
+
+    async def _over(self, stop: asyncio.Event) -> None:
+        await race(stop.wait(), self.election.deposed.wait())
+
+    async def _serve(self, stop: asyncio.Event, epoch: int, over: asyncio.Future[None]) -> None:
+        """As the hub that leads, until that is `over`."""
+        election = self.election
         term = Term(
             address=self.address,
             fence=Fence(election.candidate.id, epoch),
@@ -282,7 +294,6 @@ class _Member:
             knows=self._knows if self._hub else None,
             http=self.agents.dup() if self.agents is not None else None,
         )
-        over = asyncio.ensure_future(race(stop.wait(), election.deposed.wait()))
         try:
             async with serving(
                 self.lock,
@@ -302,14 +313,12 @@ class _Member:
                 self._turns.is_over()
                 async with attended(self.systemd, served.hub):
                     await asyncio.wait({over})
-                if not stop.is_set():
                     self._turns.begins()
                 if self.port is not None:
                     self.port.taken = None
                     served.links.mute()
         finally:
             election.on_deposed = lambda: None
-            await end_tasks([over])
             if self.port is not None:
                 await self.port.hang_up()
             self.lock.info.web = None
@@ -367,7 +376,7 @@ class _Member:
 
 
 def _hangs() -> None:
-    log.critical("this hub comes neither to lead nor to follow: it ends, to be started anew")
+    log.critical("this hub gets no further: its process ends, to be started anew")
     logging.shutdown()
     os._exit(HANGS)
 
