@@ -15,8 +15,10 @@ import asyncpg
 import pytest
 
 from chatbridge import runtime_paths
+from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.cluster import member
+from chatbridge.hub.http import serving
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.hub import settings_in_force
@@ -24,7 +26,7 @@ from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address
 from tests.fakes.cluster import Hole, free_port
 from tests.fakes.postgres import Postgres
-from tests.integration.test_cluster_election import leads, nodes
+from tests.integration.test_cluster_election import Node, leads, nodes
 
 pytestmark = pytest.mark.postgres
 
@@ -302,3 +304,50 @@ async def test_a_hub_that_does_not_come_to_its_end_lets_another_one_lead_and_is_
         finally:
             hub.systemd.goes_on.set()
         await hub.stop()
+
+
+# ── agents over HTTP ──────────────────────────────────────────────────────────────────────────────
+
+
+async def remarks() -> list[str]:
+    """Of the hub of this process."""
+    found: list[str] = (await asyncio.to_thread(ask_hub, "status"))["remarks"]
+    return [each for each in found if "Agents on other machines" in each]
+
+
+@pytest.fixture
+async def led(address: Address) -> AsyncIterator[Node]:
+    """Another hub, which leads."""
+    async with nodes(address, "hub-b") as (other,):
+        await leads(other.start())
+        yield other
+
+
+async def test_a_port_for_agents_that_is_taken_keeps_no_hub_from_following_and_is_had_later(
+    hub: Hub, address: Address, led: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "RETRY_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = taken.getsockname()
+        async with hub.running(address, CHATBRIDGE_HTTP__ADDRESS="{}:{}".format(*place)):
+            await hub.hear(FOLLOWS)
+            (remark,) = await remarks()
+            assert "http.address" in remark
+            taken.close()
+            async with asyncio.timeout(PATIENCE):
+                while await remarks():
+                    pass
+            _, agent = await asyncio.open_connection(*place)
+            agent.close()
+            await hub.stop()
+
+
+async def test_a_port_for_agents_that_is_taken_keeps_no_hub_from_leading(
+    hub: Hub, address: Address
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = "{}:{}".format(*taken.getsockname())
+        async with hub.running(address, CHATBRIDGE_HTTP__ADDRESS=place):
+            await hub.hear(LEADS)
+            assert len(await remarks()) == 1
+            await hub.stop()

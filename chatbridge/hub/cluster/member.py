@@ -25,12 +25,13 @@ import asyncpg
 
 from chatbridge import __version__
 from chatbridge.channels.web.guard import Hosts
+from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, NewerDatabase, SettingsError
-from chatbridge.core.tasks import end_tasks, race
+from chatbridge.core.tasks import BackgroundTasks, end_tasks, race
 from chatbridge.hub.cluster.certificates import HubCertificate
 from chatbridge.hub.cluster.passing import Passing, joined
 from chatbridge.hub.cluster.port import ClusterPort, PassedOn
-from chatbridge.hub.http.serving import listen_at
+from chatbridge.hub.http.serving import listen_at, listen_when_free
 from chatbridge.hub.links.entrance import Entrance, Json, Reader, Writer
 from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.process.lock import Lock
@@ -102,9 +103,7 @@ async def run_member(
             port = ClusterPort(certificate, election)
             listener = _bound(cluster.listen)
             await stack.enter_async_context(port.listening(listener))
-        agents = listen_at(served_at, insist=http is not None) if served_at and port else None
-        if agents is not None:
-            stack.callback(agents.close)
+        agents = listen_at(http, insist=True) if http and port else None
         entrance = bind()
         stack.callback(entrance.close)
         running = asyncio.ensure_future(election.run())
@@ -122,14 +121,16 @@ async def run_member(
             certificate=certificate,
             port=port,
             entrance=entrance,
+            served_at=served_at if port else None,
             agents=agents,
             address=address,
             path=path,
             system=system,
-            http=None if agents else http,
+            http=None if port else http,
             systemd=systemd,
             since=time.time(),
         )
+        stack.callback(member.close)
         await member.live(stop)
         systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
         log.info("hub stops; open questions stay open")
@@ -208,7 +209,8 @@ class _Member:
     certificate: HubCertificate | None
     port: ClusterPort | None
     entrance: socket.socket
-    agents: socket.socket | None  # Where agents over HTTP connect
+    served_at: str | None  # Where agents over HTTP connect, if this hub passes any on
+    agents: socket.socket | None  # The same, once it can be had
     address: Address
     path: str
     system: bool
@@ -216,10 +218,15 @@ class _Member:
     systemd: Systemd
     since: float
     _passing: Passing | None = None
+    _http_trouble: str | None = None
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
         self._turns = Turns(self.election, _hangs, TURN_SECONDS)
+
+    def close(self) -> None:
+        if self.agents is not None:
+            self.agents.close()
 
     async def live(self, stop: asyncio.Event) -> None:
         try:
@@ -247,20 +254,44 @@ class _Member:
         if self.system:
             gate.peers = Peers(os.stat(self.path).st_gid)
         await gate.listen(self.entrance.dup())
-        agents: asyncio.Server | None = None
-        if self.agents is not None:
-            agents = await asyncio.start_server(passing.http, sock=self.agents.dup())
-        self.systemd.notify("READY=1", f"STATUS=version {__version__}, follows")
         try:
-            async with fed(self.systemd, _responds):
+            async with self._passing_http(passing), fed(self.systemd, _responds):
+                self.systemd.notify("READY=1", f"STATUS=version {__version__}, follows")
                 yield
         finally:
             gate.stop()
-            if agents is not None:
-                agents.close()
             await end_tasks(gate.tasks.values())
             await passing.close()
             self._passing = None
+
+    @asynccontextmanager
+    async def _passing_http(self, passing: Passing) -> AsyncIterator[None]:
+        """Agents over HTTP are passed on as soon as their port can be had."""
+        server: asyncio.Server | None = None
+
+        def failed(trouble: str) -> None:
+            self._http_trouble = trouble
+
+        async def serve(address: str) -> None:
+            nonlocal server
+            if self.agents is None:
+                self.agents = await listen_when_free(address, SystemClock(), failed)
+            self._http_trouble = None
+            # A server that accepts before it is known here might never be closed.
+            server = await asyncio.start_server(
+                passing.http, sock=self.agents.dup(), start_serving=False
+            )
+            await server.start_serving()
+
+        beginning = BackgroundTasks("agents over HTTP")
+        if self.served_at is not None:
+            beginning.spawn(serve(self.served_at))
+        try:
+            yield
+        finally:
+            await beginning.end()
+            if server is not None:
+                server.close()
 
     async def _lead(self, stop: asyncio.Event) -> None:
         election = self.election
@@ -358,7 +389,8 @@ class _Member:
 
     async def _status(self) -> Json:
         """Of a hub that follows: what only the leader knows is left out."""
-        troubles = [self.election.trouble, self._passing.trouble if self._passing else None]
+        passing = self._passing.trouble if self._passing else None
+        troubles = [self.election.trouble, passing, self._http_trouble]
         return {
             "version": __version__,
             "pid": os.getpid(),
