@@ -6,6 +6,7 @@ import asyncio
 import re
 import shutil
 from collections.abc import AsyncIterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,13 @@ async def test_a_hub_that_stands_still_while_it_changes_tables_holds_up_no_other
         await migrate.upgrade(empty)
     still.terminate()
     await migrate.upgrade(empty)
+
+
+async def test_only_who_changes_tables_says_so_before(empty: Address) -> None:
+    said: list[int] = []
+    for turn in range(2):
+        await migrate.upgrade(empty, changing=partial(said.append, turn))
+    assert said == [0]
 
 
 async def test_a_newer_schema_is_refused_and_left_untouched(empty: Address) -> None:

@@ -48,8 +48,9 @@ class Client:
 
 @asynccontextmanager
 async def running_hub(folder: Path) -> AsyncIterator[Client]:
+    settings = wiring.settings_in_force(None)
     with Lock(str(folder), started_by="person") as lock:
-        async with wiring.open_hub(lock, config=None, agents=list) as hub:
+        async with wiring.open_hub(lock, settings, config=None, agents=list) as hub:
             client = Client()
             session = Session(
                 link="link",

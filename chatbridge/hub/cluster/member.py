@@ -27,17 +27,17 @@ from chatbridge import __version__
 from chatbridge.channels.web.guard import Hosts
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, NewerDatabase, SettingsError
-from chatbridge.core.tasks import end_tasks, race
+from chatbridge.core.tasks import BackgroundTasks, end_tasks, race
 from chatbridge.hub.cluster.certificates import HubCertificate
 from chatbridge.hub.cluster.passing import Passing, joined
 from chatbridge.hub.cluster.port import ClusterPort, PassedOn
-from chatbridge.hub.http.serving import listen_at
+from chatbridge.hub.http.serving import listen_at, listen_when_free
 from chatbridge.hub.links.entrance import Entrance, Json, Reader, Writer
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.database import Term
-from chatbridge.hub.wiring.serving import ServingHub, attended, import_everything, serving
+from chatbridge.hub.wiring.serving import ServingHub, attended, fed, import_everything, serving
 from chatbridge.settings import Settings
 from chatbridge.settings.tools import host_and_port
 from chatbridge.store.fence import Fence
@@ -50,9 +50,9 @@ log = logging.getLogger(__name__)
 ABSTAIN_SECONDS = 10.0
 """For a hub that could not lead: another one may be able to."""
 TURN_SECONDS = 20.0
-"""From following to leading, or back, which takes a tenth of a second."""
+"""From following to leading, or back, or to the end, which takes a tenth of a second."""
 HANGS = 70
-"""The exit status of a hub that came to neither."""
+"""The exit status of a hub that came to none of these."""
 LEADING = (
     *("chatbridge.store.postgres.store", "chatbridge.hub.http.agents"),
     "chatbridge.hub.http.shared_tokens",
@@ -103,9 +103,7 @@ async def run_member(
             port = ClusterPort(certificate, election)
             listener = _bound(cluster.listen)
             await stack.enter_async_context(port.listening(listener))
-        agents = listen_at(served_at, insist=http is not None) if served_at and port else None
-        if agents is not None:
-            stack.callback(agents.close)
+        agents = listen_at(http, insist=True) if http and port else None
         entrance = bind()
         stack.callback(entrance.close)
         running = asyncio.ensure_future(election.run())
@@ -117,19 +115,22 @@ async def run_member(
         ready()
         member = _Member(
             lock=lock,
+            settings=settings,
             config=config,
             election=election,
             certificate=certificate,
             port=port,
             entrance=entrance,
+            served_at=served_at if port else None,
             agents=agents,
             address=address,
             path=path,
             system=system,
-            http=None if agents else http,
+            http=None if port else http,
             systemd=systemd,
             since=time.time(),
         )
+        stack.callback(member.close)
         await member.live(stop)
         systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
         log.info("hub stops; open questions stay open")
@@ -171,13 +172,13 @@ def _bound(place: str) -> socket.socket:
 
 @dataclass(slots=True)
 class Turns:
-    """Watches over the turns from following to leading and back. One that does not end costs the
-    lease, so that another hub has it, and after the same time again the process: whoever started
-    it starts it anew, and agents wait for that."""
+    """Watches over the turns from following to leading and back, and over the end. One that gets
+    no further costs the lease, so that another hub has it, and after the same time again the
+    process: whoever started it starts it anew, and agents wait for that."""
 
     election: Election
     end: Callable[[], None]
-    seconds: float = TURN_SECONDS
+    seconds: float
     _timer: asyncio.TimerHandle | None = None
 
     def begins(self) -> None:
@@ -192,7 +193,7 @@ class Turns:
         self._timer = asyncio.get_running_loop().call_later(self.seconds, do)
 
     def _give_up(self) -> None:
-        log.error("this hub comes neither to lead nor to follow: another one may lead")
+        log.error("this hub gets no further: another one may lead")
         self.election.abstain(ABSTAIN_SECONDS)
         self.election.depose()
         # Not set before: after a process has stood still, all timers are due at once.
@@ -202,12 +203,14 @@ class Turns:
 @dataclass(slots=True, kw_only=True)
 class _Member:
     lock: Lock
+    settings: Settings
     config: Path | None
     election: Election
     certificate: HubCertificate | None
     port: ClusterPort | None
     entrance: socket.socket
-    agents: socket.socket | None  # Where agents over HTTP connect
+    served_at: str | None  # Where agents over HTTP connect, if this hub passes any on
+    agents: socket.socket | None  # The same, once it can be had
     address: Address
     path: str
     system: bool
@@ -215,30 +218,34 @@ class _Member:
     systemd: Systemd
     since: float
     _passing: Passing | None = None
+    _http_trouble: str | None = None
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = Turns(self.election, _hangs)
+        self._turns = Turns(self.election, _hangs, TURN_SECONDS)
+
+    def close(self) -> None:
+        if self.agents is not None:
+            self.agents.close()
 
     async def live(self, stop: asyncio.Event) -> None:
-        while not stop.is_set():
-            async with self._following():
-                self._turns.is_over()
-                await race(stop.wait(), self.election.elected.wait())
-                if not stop.is_set():
+        try:
+            while not stop.is_set():
+                async with self._following():
+                    self._turns.is_over()
+                    await race(stop.wait(), self.election.elected.wait())
                     self._turns.begins()
-            if stop.is_set():
-                break
-            try:
-                await self._lead(stop)
-            except SettingsError:
-                raise
-            except ChatbridgeError as error:
-                log.error("this hub cannot lead: %s", error)
-                self.election.abstain(ABSTAIN_SECONDS)
-            finally:
-                await self.election.release()
-        self._turns.is_over()
+                try:
+                    await self._lead(stop)
+                except SettingsError:
+                    raise
+                except ChatbridgeError as error:
+                    log.error("this hub cannot lead: %s", error)
+                    self.election.abstain(ABSTAIN_SECONDS)
+                finally:
+                    await self.election.release()
+        finally:
+            self._turns.is_over()
 
     @asynccontextmanager
     async def _following(self) -> AsyncIterator[None]:
@@ -247,30 +254,68 @@ class _Member:
         if self.system:
             gate.peers = Peers(os.stat(self.path).st_gid)
         await gate.listen(self.entrance.dup())
-        agents: asyncio.Server | None = None
-        if self.agents is not None:
-            agents = await asyncio.start_server(passing.http, sock=self.agents.dup())
-        self.systemd.notify("READY=1", f"STATUS=version {__version__}, follows")
-        feeding = asyncio.ensure_future(self.systemd.feed_watchdog(_responds, SystemClock().sleep))
+        try:
+            async with self._passing_http(passing), fed(self.systemd, _responds):
+                self.systemd.notify("READY=1", f"STATUS=version {__version__}, follows")
+                yield
+        finally:
+            gate.stop()
+            await end_tasks(gate.tasks.values())
+            await passing.close()
+            self._passing = None
+
+    @asynccontextmanager
+    async def _passing_http(self, passing: Passing) -> AsyncIterator[None]:
+        """Agents over HTTP are passed on as soon as their port can be had."""
+        server: asyncio.Server | None = None
+
+        def failed(trouble: str) -> None:
+            self._http_trouble = trouble
+
+        async def serve(address: str) -> None:
+            nonlocal server
+            if self.agents is None:
+                self.agents = await listen_when_free(address, SystemClock(), failed)
+            self._http_trouble = None
+            # A server that accepts before it is known here might never be closed.
+            server = await asyncio.start_server(
+                passing.http, sock=self.agents.dup(), start_serving=False
+            )
+            await server.start_serving()
+
+        beginning = BackgroundTasks("agents over HTTP")
+        if self.served_at is not None:
+            beginning.spawn(serve(self.served_at))
         try:
             yield
         finally:
-            gate.stop()
-            if agents is not None:
-                agents.close()
-            await end_tasks([feeding, *gate.tasks.values()])
-            await passing.close()
-            self._passing = None
+            await beginning.end()
+            if server is not None:
+                server.close()
 
     async def _lead(self, stop: asyncio.Event) -> None:
         election = self.election
         epoch = election.epoch
-        if epoch is None:
+        if epoch is None or stop.is_set():
             return
         log.info("this hub leads (epoch %d)", epoch)
-        self._turns.is_over()  # new tables may take their time
-        await migrate.upgrade(self.address)
-        self._turns.begins()
+        over = asyncio.ensure_future(self._over(stop))
+        try:
+            async with fed(self.systemd, _responds):
+                upgrading = migrate.upgrade(self.address, changing=self._turns.is_over)
+                if await race(upgrading, asyncio.wait({over})) is None:
+                    return
+            self._turns.begins()
+            await self._serve(stop, epoch, over)
+        finally:
+            await end_tasks([over])
+
+    async def _over(self, stop: asyncio.Event) -> None:
+        await race(stop.wait(), self.election.deposed.wait())
+
+    async def _serve(self, stop: asyncio.Event, epoch: int, over: asyncio.Future[None]) -> None:
+        """As the hub that leads, until that is `over`."""
+        election = self.election
         term = Term(
             address=self.address,
             fence=Fence(election.candidate.id, epoch),
@@ -280,10 +325,10 @@ class _Member:
             knows=self._knows if self._hub else None,
             http=self.agents.dup() if self.agents is not None else None,
         )
-        over = asyncio.ensure_future(race(stop.wait(), election.deposed.wait()))
         try:
             async with serving(
                 self.lock,
+                self.settings,
                 config=self.config,
                 bind=self.entrance.dup,
                 path=self.path,
@@ -299,14 +344,12 @@ class _Member:
                 self._turns.is_over()
                 async with attended(self.systemd, served.hub):
                     await asyncio.wait({over})
-                if not stop.is_set():
                     self._turns.begins()
                 if self.port is not None:
                     self.port.taken = None
                     served.links.mute()
         finally:
             election.on_deposed = lambda: None
-            await end_tasks([over])
             if self.port is not None:
                 await self.port.hang_up()
             self.lock.info.web = None
@@ -349,7 +392,8 @@ class _Member:
     async def _status(self, uid: int) -> Json:
         """Of a hub that follows, for this user: what only the leader knows is left out."""
         owner = owns(uid)
-        troubles = [self.election.trouble, self._passing.trouble if self._passing else None]
+        passing = self._passing.trouble if self._passing else None
+        troubles = [self.election.trouble, passing, self._http_trouble]
         return {
             "version": __version__,
             "pid": os.getpid(),
@@ -367,7 +411,7 @@ class _Member:
 
 
 def _hangs() -> None:
-    log.critical("this hub comes neither to lead nor to follow: it ends, to be started anew")
+    log.critical("this hub gets no further: its process ends, to be started anew")
     logging.shutdown()
     os._exit(HANGS)
 

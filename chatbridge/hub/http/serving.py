@@ -83,20 +83,18 @@ class HttpServing:
         from chatbridge.hub.http.agents import HttpAgents
         from chatbridge.hub.http.guard import PATH
 
-        listener = self.listener
-        while listener is None and address is not None:
-            try:
-                listener = listen_at(address, insist=insist)
-                break
-            except SettingsError as error:
-                if insist:
-                    raise
-                log.warning("%s", error)
-                self._trouble = f"Agents on other machines cannot connect: {error}"
+        def failed(trouble: str) -> None:
+            self._trouble = trouble
             begun.set()
-            await race(stop.wait(), self.clock.sleep(RETRY_SECONDS))
-            if stop.is_set():
-                return
+
+        listener = self.listener
+        if listener is None and address is not None:
+            if insist:
+                listener = listen_at(address, insist=True)
+            else:
+                listening = listen_when_free(address, self.clock, failed)
+                if (listener := await race(listening, stop.wait())) is None:
+                    return
         self._trouble = None
         tokens = self.tokens or Tokens(str(self.state))
         self._agents = HttpAgents(
@@ -121,6 +119,19 @@ class HttpServing:
         if error is not None and not isinstance(error, SettingsError):
             log.error("MCP over HTTP has ended", exc_info=error)
             self._trouble = "Agents on other machines cannot connect; the hub's log says why."
+
+
+async def listen_when_free(
+    address: str, clock: Clock, failed: Callable[[str], None]
+) -> socket.socket:
+    """Tries again until the port can be had. `failed` is told what the owner should know of it."""
+    while True:
+        try:
+            return listen_at(address)
+        except SettingsError as error:
+            log.warning("%s", error)
+            failed(f"Agents on other machines cannot connect: {error}")
+        await clock.sleep(RETRY_SECONDS)
 
 
 def listen_at(address: str, *, insist: bool = False) -> socket.socket:

@@ -20,7 +20,7 @@ from chatbridge.core.tasks import end_tasks, race
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.wiring.hub import open_hub
+from chatbridge.hub.wiring.hub import open_hub, settings_in_force
 from chatbridge.hub.wiring.serving import stop_on_signals
 from chatbridge.link import unavailable
 from chatbridge.link.preface import working_directory
@@ -37,7 +37,8 @@ async def run_standalone(
     reader, send = await _stdio()
     link = secrets.token_hex(16)
     project = project_of(working_directory(), link=link, label=label)
-    async with open_hub(lock, config=config, agents=lambda: [project.name]) as hub:
+    settings = settings_in_force(config)
+    async with open_hub(lock, settings, config=config, agents=lambda: [project.name]) as hub:
         hub.commands.opened(project)
         session = Session(
             link=link,
@@ -58,7 +59,8 @@ async def run_standalone(
         session.mute()
         await end_tasks([serving])
         with suppress(TimeoutError):
-            await asyncio.wait_for(hub.waiting_calls.link_closed(link), LAST_WORDS)
+            async with asyncio.timeout(LAST_WORDS):
+                await hub.waiting_calls.link_closed(link)
 
 
 async def run_unavailable(problem: str) -> None:

@@ -103,6 +103,7 @@ def settings_in_force(config: Path | None) -> Settings:
 @asynccontextmanager
 async def open_hub(
     lock: Lock,
+    settings: Settings,
     *,
     config: Path | None,
     agents: Callable[[], list[str]],
@@ -112,13 +113,13 @@ async def open_hub(
     term: database.Term | None = None,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
-    so that tools answer before any channel is imported. `commands`: agents may have some here."""
+    so that tools answer before any channel is imported. `settings` are those in force, which were
+    read from `config` when the process started. `commands`: agents may have some here."""
     system, shared = not commands, term is not None and term.shared
     commands = commands and not shared
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         path = config or Path(runtime_paths.config_path())
-        settings = settings_in_force(config)
         for remark in settings.remarks():
             log.warning("%s", remark)
         trail = database.audit_trail(settings, clock)
@@ -326,7 +327,8 @@ async def open_hub(
         async def channels() -> None:
             """What open cards show comes first, but holds up nobody for long."""
             with suppress(TimeoutError):
-                await asyncio.wait_for(files.bring(of_open=True), BRING_SECONDS)
+                async with asyncio.timeout(BRING_SECONDS):
+                    await files.bring(of_open=True)
             await supervisor.run(intake)
 
         async def login_code(_request: Request) -> Json:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -77,6 +77,7 @@ async def run_hub(
         return
     async with serving(
         lock,
+        settings,
         config=config,
         bind=lambda: listener or runtime_paths.bind_socket(path),
         path=path,
@@ -94,6 +95,7 @@ async def run_hub(
 @asynccontextmanager
 async def serving(
     lock: Lock,
+    settings: Settings,
     *,
     config: Path | None,
     bind: Callable[[], socket],
@@ -108,6 +110,7 @@ async def serving(
     async with (
         open_hub(
             lock,
+            settings,
             config=config,
             agents=lambda: [name for way in ways_in for name in way.projects()],
             remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
@@ -155,6 +158,13 @@ async def attended(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
 
     await asyncio.to_thread(import_everything, hub.modules)
     systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
+    async with fed(systemd, responds):
+        yield
+
+
+@asynccontextmanager
+async def fed(systemd: Systemd, responds: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """The watchdog, until the block ends."""
     feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, SystemClock().sleep))
     try:
         yield

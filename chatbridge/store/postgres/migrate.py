@@ -2,12 +2,14 @@
 
 A migration is `schema/NNNN_name.sql`. All that a database lacks are applied in one transaction,
 together with their numbers in the table `chatbridge`. One that was committed is never changed: a
-test holds their digests.
+test holds their digests. None may hold the row of `leader` for long: a hub that cannot renew its
+lease changes no tables any more, and begins anew.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -15,7 +17,13 @@ from typing import Any
 import asyncpg
 
 from chatbridge.core.errors import NewerDatabase, StoreError
-from chatbridge.store.postgres.connection import FAILURES, Address, connect, translated_error
+from chatbridge.store.postgres.connection import (
+    FAILURES,
+    STATEMENT_SECONDS,
+    Address,
+    connect,
+    translated_error,
+)
 
 SCHEMA: Traversable = files("chatbridge.store.postgres") / "schema"
 
@@ -27,12 +35,14 @@ _BUSY = (
 )
 
 
-async def upgrade(address: Address) -> int:
-    """Bring the database to this version's schema, and return the version that it had.
+async def upgrade(address: Address, *, changing: Callable[[], None] = lambda: None) -> int:
+    """Bring the database to this version's schema, and return the version that it had. `changing`
+    is called before tables are changed, which may take any time; nothing else does.
     :raises NewerDatabase: it was left untouched. :raises StoreError:"""
     connection = await connect(address)
     try:
-        found = await version_of(connection)
+        async with asyncio.timeout(STATEMENT_SECONDS):
+            found = await version_of(connection)
         if found < newest():
             # Not inside the transaction, which may not see what was created while it waited.
             try:
@@ -40,9 +50,14 @@ async def upgrade(address: Address) -> int:
                     await connection.execute("SELECT pg_advisory_lock($1)", ALONE)
             except TimeoutError:
                 raise StoreError(f"{address.called}: {_BUSY}") from None
-            async with connection.transaction():
+            # Not asyncpg's transaction: at its end it waits for a server that does not answer.
+            async with asyncio.timeout(STATEMENT_SECONDS):
+                await connection.execute("BEGIN")
                 found = await version_of(connection)  # another hub may have been first
+            if found < newest():
+                changing()
                 await apply(connection, found)
+                await connection.execute("COMMIT")
         if found > newest():
             raise NewerDatabase(path=address.name, found=found, known=newest())
         return found
