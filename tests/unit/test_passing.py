@@ -20,6 +20,7 @@ from chatbridge.hub.cluster.passing import Passing
 from chatbridge.hub.links.peers import Origin
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
+from chatbridge.settings import settings_type
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.election import Candidate, Election
 
@@ -138,11 +139,13 @@ async def test_a_user_sees_of_a_machines_hub_that_follows_only_their_own(tmp_pat
     with socket.socket() as entrance:
         member = _Member(
             lock=Lock(str(tmp_path), started_by="service"),
+            settings=settings_type()(),
             config=None,
             election=election,
             certificate=None,
             port=None,
             entrance=entrance,
+            served_at=None,
             agents=None,
             address=Address("postgresql://db.internal/chatbridge"),
             path=str(tmp_path),
