@@ -57,6 +57,7 @@ FROZEN = {
 WALKS = {
     "sql_store.ATTACHMENT_DIGESTS",  # all of it is the answer
     "ASK_TIMES",
+    "audit.AUDIT_NAMES",  # after a mistyped name, by a command
     "sql_store.STORED_IDS",  # for all files that people sent, every ten minutes
 }
 VALUES = {
