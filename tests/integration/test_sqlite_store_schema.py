@@ -48,7 +48,11 @@ FROZEN = {
     "0013_audit.sql": "ed5e17f9973a3a73956dc5a722273cb8a78133f5c136e70658d749d8ac03ebb6",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
-WHOLE_TABLES = {"ATTACHMENT_DIGESTS": {"SCAN attachments"}, "MESSAGES": {"SCAN owner_messages"}}
+WHOLE_TABLES = {
+    "ATTACHMENT_DIGESTS": {"SCAN attachments"},
+    "AUDIT_NAMES": {"SCAN audit"},  # after a mistyped name, by a command
+    "MESSAGES": {"SCAN owner_messages"},
+}
 """What has to be walked through, because all of it is the answer, or its newest rows are."""
 A_MIGRATION = """
     ALTER TABLE asks ADD COLUMN colour TEXT;
