@@ -20,10 +20,12 @@ import pytest
 from chatbridge.core.tasks import race
 from chatbridge.hub.cluster import port as hub_port
 from chatbridge.hub.cluster.certificates import HubCertificate
+from chatbridge.hub.cluster.passing import Passing
 from chatbridge.hub.cluster.port import ClusterPort, PassedOn
 from chatbridge.hub.links.entrance import Json, Reader, Writer, encoded
 from chatbridge.hub.links.peers import Origin
 from chatbridge.store.postgres.election import Candidate, Election, KnownHub
+from chatbridge.store.postgres.lease import Row
 
 PATIENCE = 10.0
 FIRST = {"chatbridge": "terminal", "protocol": 1, "version": "1", "hub": "b"}
@@ -38,8 +40,11 @@ class Door:
     election: Election
     certificate: HubCertificate
     came: list[tuple[Json, Origin]] = field(default_factory=list)
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
     """Until it is set, who came through stays."""
+    heard: bytes = b""
+    """All that somebody said before they went."""
 
     def let_in(self, **certificates: HubCertificate) -> None:
         self.election.hubs = {
@@ -91,7 +96,8 @@ async def door() -> AsyncIterator[Door]:
 
     async def link(preface: Json, reader: Reader, writer: Writer, origin: Origin) -> None:
         door.came.append((preface, origin))
-        await race(reader.read(), door.leave.wait())
+        door.entered.set()
+        door.heard += await race(reader.read(), door.leave.wait()) or b""
 
     async def http(reader: Reader, writer: Writer) -> None:
         raise AssertionError("nobody came over HTTP")
@@ -171,6 +177,40 @@ async def test_strangers_who_say_nothing_keep_no_hub_out(
         assert await silent[0][0].read() == b""  # the oldest had to make room
     for _, writer in silent:
         writer.close()
+
+
+async def test_what_was_said_while_nobody_led_is_passed_on_before_the_rest(door: Door) -> None:
+    own = HubCertificate.made("b")
+    door.let_in(b=own)
+    candidate = Candidate(id="b", name="b", release="1")
+    follows = Election(unused, candidate, unused, now=lambda: 0.0)
+    passing = Passing(follows, own, unused)
+    link, ours = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours)
+    origin = Origin(pid=1, uid=1)
+    held = asyncio.ensure_future(passing.serve({"chatbridge": "link"}, reader, writer, origin))
+    link.sendall(b"first ")
+    for _ in range(10):  # turns of the loop, in which that is read
+        await asyncio.sleep(0)
+    door.election._lease.epoch = 1
+    follows._lease.row = Row(
+        holder="a",
+        epoch=1,
+        beat=1,
+        address=f"127.0.0.1:{door.number}",
+        certificate=door.certificate.pem,
+    )
+    for tell in follows.on_change:
+        tell()
+    async with asyncio.timeout(PATIENCE):
+        await door.entered.wait()
+        (serving,) = door.port._known
+        link.sendall(b"last")
+        link.close()
+        await held
+        await asyncio.wait({serving})
+    writer.close()
+    assert door.heard == b"first last"
 
 
 @contextmanager
