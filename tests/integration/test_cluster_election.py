@@ -16,7 +16,7 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.cluster.member import Turns, looked_over
 from chatbridge.store.fence import Deposed, Fence
-from chatbridge.store.postgres import hub_name, lease, migrate
+from chatbridge.store.postgres import election, hub_name, lease, migrate
 from chatbridge.store.postgres.connection import Address, PostgresConnection, connect
 from chatbridge.store.postgres.election import Candidate, Election
 from tests.fakes.postgres import Postgres
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.postgres
 
 PATIENCE = 20.0
 FASTER = 5
+WAITS_FOR_ME = """SELECT count(*) FROM pg_locks
+    WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"""
 
 
 @pytest.fixture
@@ -137,6 +139,26 @@ async def test_who_leads_gives_back_what_the_next_one_takes_at_once(address: Add
         with pytest.raises(Deposed):
             await writing.begin()
         await writing.close()
+
+
+async def test_a_lease_is_given_back_though_it_is_just_being_renewed(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(election, "ANSWER_WITHIN_SECONDS", PATIENCE)
+    async with nodes(address, "a") as (a,):
+        await leads(a.start())
+        other = await connect(address)
+        try:
+            async with asyncio.timeout(PATIENCE), other.transaction():
+                await other.execute("SELECT FROM leader FOR UPDATE")
+                while not await other.fetchval(WAITS_FOR_ME):
+                    pass
+                releasing = asyncio.ensure_future(a.election.release())
+                await asyncio.sleep(0)
+            await releasing
+            assert await other.fetchval("SELECT holder FROM leader") != "id of a"
+        finally:
+            other.terminate()
 
 
 async def test_the_last_of_three_hosts_is_found_while_the_others_are_silent(

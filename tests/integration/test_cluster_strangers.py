@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
+import resource
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chatbridge.core.tasks import race
 from chatbridge.hub.cluster import port as hub_port
 from chatbridge.hub.cluster.certificates import HubCertificate
+from chatbridge.hub.cluster.passing import Passing
 from chatbridge.hub.cluster.port import ClusterPort, PassedOn
 from chatbridge.hub.links.entrance import Json, Reader, Writer, encoded
 from chatbridge.hub.links.peers import Origin
 from chatbridge.store.postgres.election import Candidate, Election, KnownHub
+from chatbridge.store.postgres.lease import Row
 
 PATIENCE = 10.0
 FIRST = {"chatbridge": "terminal", "protocol": 1, "version": "1", "hub": "b"}
@@ -29,13 +35,16 @@ FIRST = {"chatbridge": "terminal", "protocol": 1, "version": "1", "hub": "b"}
 class Door:
     """The port of the hub that leads, and what has come through it."""
 
-    port: int
+    number: int
+    port: ClusterPort
     election: Election
     certificate: HubCertificate
-    folder: Path
     came: list[tuple[Json, Origin]] = field(default_factory=list)
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
     """Until it is set, who came through stays."""
+    heard: bytes = b""
+    """All that somebody said before they went."""
 
     def let_in(self, **certificates: HubCertificate) -> None:
         self.election.hubs = {
@@ -54,7 +63,7 @@ class Door:
 
     async def connected(self, own: HubCertificate | None) -> tuple[Reader, Writer]:
         reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, ssl=self.context(own), server_hostname=""
+            "127.0.0.1", self.number, ssl=self.context(own), server_hostname=""
         )
         writer.write(encoded(FIRST))
         return reader, writer
@@ -76,24 +85,19 @@ async def unused(*_: Any) -> Any:
 
 
 @pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    async with opened(tmp_path) as found:
-        yield found
-
-
-@asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Door]:
-    certificate = HubCertificate.made("a", folder)
+async def door() -> AsyncIterator[Door]:
+    certificate = HubCertificate.made("a")
     candidate = Candidate(id="a", name="a", release="1", address="127.0.0.1:1")
     election = Election(unused, candidate, unused)
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
     port = ClusterPort(certificate, election)
-    door = Door(listener.getsockname()[1], election, certificate, folder)
+    door = Door(listener.getsockname()[1], port, election, certificate)
 
     async def link(preface: Json, reader: Reader, writer: Writer, origin: Origin) -> None:
         door.came.append((preface, origin))
-        await door.leave.wait()
+        door.entered.set()
+        door.heard += await race(reader.read(), door.leave.wait()) or b""
 
     async def http(reader: Reader, writer: Writer) -> None:
         raise AssertionError("nobody came over HTTP")
@@ -104,9 +108,9 @@ async def opened(folder: Path) -> AsyncIterator[Door]:
 
 
 async def test_a_hub_of_the_database_is_known_by_its_certificate_and_not_by_what_it_says(
-    door: Door, tmp_path: Path
+    door: Door,
 ) -> None:
-    own = HubCertificate.made("b", tmp_path)
+    own = HubCertificate.made("b")
     door.let_in(**{"the real name": own})
     assert json.loads(await door.hears(own))["chatbridge"] == "leader"
     ((preface, origin),) = door.came
@@ -114,18 +118,16 @@ async def test_a_hub_of_the_database_is_known_by_its_certificate_and_not_by_what
     assert (origin.hub, origin.pid, origin.local) == ("the real name", 0, False)
 
 
-async def test_a_stranger_hears_nothing(door: Door, tmp_path: Path) -> None:
-    known, own = HubCertificate.made("b", tmp_path), HubCertificate.made("b", tmp_path)
+async def test_a_stranger_hears_nothing(door: Door) -> None:
+    known, own = HubCertificate.made("b"), HubCertificate.made("b")
     door.let_in(b=known)
     assert await door.hears(None) == b""
     assert await door.hears(own) == b""
     assert not door.came
 
 
-async def test_a_certificate_that_was_replaced_opens_nothing_any_more(
-    door: Door, tmp_path: Path
-) -> None:
-    old, new = HubCertificate.made("b", tmp_path), HubCertificate.made("b", tmp_path)
+async def test_a_certificate_that_was_replaced_opens_nothing_any_more(door: Door) -> None:
+    old, new = HubCertificate.made("b"), HubCertificate.made("b")
     door.let_in(b=old)
     assert await door.hears(old)
     door.let_in(b=new)
@@ -136,10 +138,8 @@ async def test_a_certificate_that_was_replaced_opens_nothing_any_more(
     assert len(door.came) == 2
 
 
-async def test_what_a_hub_has_passed_on_ends_when_its_certificate_has_gone(
-    door: Door, tmp_path: Path
-) -> None:
-    gone, stays = HubCertificate.made("b", tmp_path), HubCertificate.made("c", tmp_path)
+async def test_what_a_hub_has_passed_on_ends_when_its_certificate_has_gone(door: Door) -> None:
+    gone, stays = HubCertificate.made("b"), HubCertificate.made("c")
     door.let_in(b=gone, c=stays)
     ended, goes_on = await door.connected(gone), await door.connected(stays)
     async with asyncio.timeout(PATIENCE):
@@ -153,10 +153,8 @@ async def test_what_a_hub_has_passed_on_ends_when_its_certificate_has_gone(
         writer.close()
 
 
-async def test_what_is_no_certificate_in_the_database_keeps_no_hub_out(
-    door: Door, tmp_path: Path
-) -> None:
-    own = HubCertificate.made("b", tmp_path)
+async def test_what_is_no_certificate_in_the_database_keeps_no_hub_out(door: Door) -> None:
+    own = HubCertificate.made("b")
     door.election.hubs = {
         "b": KnownHub("b", own.pem, "[]"),
         "c": KnownHub("c", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", ""),
@@ -168,12 +166,12 @@ async def test_what_is_no_certificate_in_the_database_keeps_no_hub_out(
 
 
 async def test_strangers_who_say_nothing_keep_no_hub_out(
-    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub_port, "MOST_STRANGERS", 3)
-    own = HubCertificate.made("b", tmp_path)
+    own = HubCertificate.made("b")
     door.let_in(b=own)
-    silent = [await asyncio.open_connection("127.0.0.1", door.port) for _ in range(5)]
+    silent = [await asyncio.open_connection("127.0.0.1", door.number) for _ in range(5)]
     assert await door.hears(own)
     async with asyncio.timeout(PATIENCE):
         assert await silent[0][0].read() == b""  # the oldest had to make room
@@ -181,8 +179,95 @@ async def test_strangers_who_say_nothing_keep_no_hub_out(
         writer.close()
 
 
-def test_no_key_is_left_in_a_file(tmp_path: Path) -> None:
-    own = HubCertificate.made("b", tmp_path)
-    own.for_leading([own.pem])
-    own.for_following(own.pem)
-    assert list(tmp_path.iterdir()) == []
+async def test_what_was_said_while_nobody_led_is_passed_on_before_the_rest(door: Door) -> None:
+    own = HubCertificate.made("b")
+    door.let_in(b=own)
+    candidate = Candidate(id="b", name="b", release="1")
+    follows = Election(unused, candidate, unused, now=lambda: 0.0)
+    passing = Passing(follows, own, unused)
+    link, ours = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours)
+    origin = Origin(pid=1, uid=1)
+    held = asyncio.ensure_future(passing.serve({"chatbridge": "link"}, reader, writer, origin))
+    link.sendall(b"first ")
+    for _ in range(10):  # turns of the loop, in which that is read
+        await asyncio.sleep(0)
+    door.election._lease.epoch = 1
+    follows._lease.row = Row(
+        holder="a",
+        epoch=1,
+        beat=1,
+        address=f"127.0.0.1:{door.number}",
+        certificate=door.certificate.pem,
+    )
+    for tell in follows.on_change:
+        tell()
+    async with asyncio.timeout(PATIENCE):
+        await door.entered.wait()
+        (serving,) = door.port._known
+        link.sendall(b"last")
+        link.close()
+        await held
+        await asyncio.wait({serving})
+    writer.close()
+    assert door.heard == b"first last"
+
+
+@contextmanager
+def at_most(of: int, soft: int) -> Iterator[None]:
+    before = resource.getrlimit(of)
+    resource.setrlimit(of, (soft, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(of, before)
+
+
+@contextmanager
+def descriptors_left(number: int) -> Iterator[None]:
+    with at_most(resource.RLIMIT_NOFILE, 512), ExitStack() as stack:
+        used = []
+        with suppress(OSError):
+            while True:
+                used.append(os.dup(0))
+        for each in used[:number]:
+            os.close(each)
+        for each in used[number:]:
+            stack.callback(os.close, each)
+        yield
+
+
+async def test_a_full_disk_keeps_no_hub_out_and_no_key_is_written_to_it(door: Door) -> None:
+    own = HubCertificate.made("b")
+    with at_most(resource.RLIMIT_FSIZE, 0):
+        door.let_in(b=own)
+        assert await door.hears(own)
+
+
+async def test_who_cannot_be_let_in_for_want_of_descriptors_is_let_in_later(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = HubCertificate.made("b")
+    with descriptors_left(2):  # for both ends of the connection
+        door.let_in(b=own)
+        await door.hears(None)
+    assert "Too many open files" in caplog.text
+    assert await door.hears(own)
+
+
+async def test_a_connection_that_breaks_off_is_not_called_refused(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    own = HubCertificate.made("b")
+    door.let_in(**{"hub-b": own})
+    reader, writer = await door.connected(own)
+    async with asyncio.timeout(PATIENCE):
+        assert await reader.readline()
+        (serving,) = door.port._known
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        await asyncio.wait({serving})
+    assert "a connection that hub-b passed on ended: " in caplog.text
+    assert "refused" not in caplog.text

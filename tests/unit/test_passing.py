@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from chatbridge.core.tasks import end_tasks
+from chatbridge.hub.cluster.certificates import HubCertificate
 from chatbridge.hub.cluster.member import _Member
 from chatbridge.hub.cluster.passing import Passing
 from chatbridge.hub.links.peers import Origin
@@ -23,6 +24,7 @@ from chatbridge.hub.process.systemd import Systemd
 from chatbridge.settings import settings_type
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.election import Candidate, Election
+from chatbridge.store.postgres.lease import Row
 
 PATIENCE = 10.0
 
@@ -83,16 +85,59 @@ async def test_a_hub_whose_name_another_one_has_passes_nothing_on_and_says_why()
     for tell in election.on_change:
         tell()
     async with asyncio.timeout(1):
-        with pytest.raises(ConnectionRefusedError):
-            await held
+        await held
     await passing.serve({"chatbridge": "link"}, ended, heard, origin)  # type: ignore[arg-type]
     ended.feed_data(b'{"do": "pending"}\n')
     ended.feed_eof()
     await passing.serve({"chatbridge": "terminal"}, ended, heard, origin)  # type: ignore[arg-type]
-    assert heard.lines == [
-        {"chatbridge": "refused", "message": "set cluster.name"},
-        {"error": "set cluster.name", "kind": "HubFollows"},
+    refused = {"chatbridge": "refused", "message": "set cluster.name"}
+    assert heard.lines == [refused, refused, {"error": "set cluster.name", "kind": "HubFollows"}]
+
+
+async def test_what_is_held_is_told_when_a_hub_leads_to_which_nothing_can_be_passed_on() -> None:
+    candidate = Candidate(id="a", name="hub-a", release="1")
+    election = Election(nowhere, candidate, fine, now=lambda: 0.0)
+    passing = Passing(election, HubCertificate.made("hub-a"), status)
+    command, link, origin = asyncio.StreamReader(), Heard(), Origin(pid=1, uid=1)
+    command.feed_data(b'{"do": "pending"}\n')
+    asked = Heard()
+    held = [
+        asyncio.ensure_future(passing.serve({"chatbridge": kind}, reader, heard, origin))  # type: ignore[arg-type]
+        for kind, reader, heard in (
+            ("link", asyncio.StreamReader(), link),
+            ("terminal", command, asked),
+        )
     ]
+    await asyncio.sleep(0)
+    election._lease.row = Row(holder="b", epoch=1, beat=1, name="hub-b")
+    for tell in election.on_change:
+        tell()
+    async with asyncio.timeout(PATIENCE):
+        await held[0]
+        command.feed_eof()
+        await held[1]
+    assert "hub-b has no cluster.listen" in link.lines[0]["message"]
+    assert "hub-b has no cluster.listen" in asked.lines[0]["error"]
+
+
+async def test_who_goes_while_nobody_leads_is_held_no_more() -> None:
+    election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
+    passing = Passing(election, None, status)
+    reader, origin = asyncio.StreamReader(), Origin(pid=1, uid=1)
+    held = asyncio.ensure_future(
+        passing.serve({"chatbridge": "link"}, reader, Heard(), origin)  # type: ignore[arg-type]
+    )
+    await asyncio.sleep(0)
+    reader.feed_data(b'{"jsonrpc": "2.0"}\n')
+    reader.feed_eof()
+    async with an_http_port() as port, asyncio.timeout(PATIENCE):
+        await held
+        answers, agent = await asyncio.open_connection("127.0.0.1", port)
+        agent.write(b"POST /mcp HTTP/1.1\r\n\r\n")
+        agent.write_eof()
+        assert await answers.read() == b""
+        agent.close()
+    assert passing.links() == []
 
 
 @asynccontextmanager

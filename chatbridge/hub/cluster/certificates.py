@@ -1,19 +1,18 @@
 """How hubs know one another: each makes a key and a certificate when it starts.
 
 The certificate is published in the database; who can write there is trusted anyway. The key never
-leaves the process, except for the moment in which OpenSSL reads it from a file. Nothing is valid
-because of a signature: a certificate counts if it is exactly one of the published ones.
+leaves the process. Nothing is valid because of a signature: a certificate counts if it is exactly
+one of the published ones.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -33,10 +32,9 @@ class HubCertificate:
 
     pem: str
     _key: bytes
-    _folder: Path  # A private one
 
     @classmethod
-    def made(cls, name: str, folder: Path) -> HubCertificate:
+    def made(cls, name: str) -> HubCertificate:
         key = ec.generate_private_key(ec.SECP256R1())
         called = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"chatbridge {name}")])
         made = (
@@ -51,7 +49,7 @@ class HubCertificate:
             .sign(key, hashes.SHA256())
         )
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return cls(made.public_bytes(Encoding.PEM).decode(), private, folder)
+        return cls(made.public_bytes(Encoding.PEM).decode(), private)
 
     def for_leading(self, known: Iterable[str]) -> ssl.SSLContext:
         """Lets in who has one of these certificates. Check `digest_in` against the same list."""
@@ -70,14 +68,22 @@ class HubCertificate:
         context.verify_mode = ssl.CERT_REQUIRED
         if anchors := "".join(known):
             context.load_verify_locations(cadata=anchors)
-        file, path = tempfile.mkstemp(prefix="cluster-", suffix=".pem", dir=self._folder)  # 0600
-        try:
-            with os.fdopen(file, "wb") as out:
-                out.write(self._key + self.pem.encode())
-            context.load_cert_chain(path)
-        finally:
-            os.unlink(path)
+        with _readable(self.pem.encode()) as certificate, _readable(self._key) as key:
+            context.load_cert_chain(certificate, key)
         return context
+
+
+@contextmanager
+def _readable(text: bytes) -> Iterator[str]:
+    """A path from which OpenSSL, which takes nothing else, reads this once. There is no file: a key
+    does not belong on a disk, and the disk may be full."""
+    reading, writing = os.pipe()
+    try:
+        with open(writing, "wb") as out:  # it is less than a pipe holds
+            out.write(text)
+        yield f"/dev/fd/{reading}"
+    finally:
+        os.close(reading)
 
 
 def digest_of(pem: str) -> str:

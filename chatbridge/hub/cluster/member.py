@@ -84,7 +84,7 @@ async def run_member(
     server = settings.server()
     assert server is not None
     address = Address(*server)
-    certificate = HubCertificate.made(cluster.hub, lock.state) if cluster.listen else None
+    certificate = HubCertificate.made(cluster.hub) if cluster.listen else None
     served_at = http or settings.http.address
     candidate = Candidate(
         id=secrets.token_hex(16),

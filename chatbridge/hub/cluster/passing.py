@@ -1,8 +1,8 @@
 """How a hub that follows passes on what connects to it: bytes, to the hub that leads.
 
-Owns those connections. As long as nobody leads, or the leader cannot be reached, they are held;
-when the leader goes they are closed, so that links say again what has no answer. Without
-`[cluster]` nothing can be passed on, and whoever connects is told who leads.
+Owns those connections. As long as nobody leads, or the leader cannot be reached, they are held,
+unless their clients go; when the leader goes they are closed, so that links say again what has no
+answer. Without `[cluster]` nothing can be passed on, and whoever connects is told who leads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,8 @@ AGAIN_SECONDS = 0.25
 COMMAND_SECONDS = 10.0
 """How long a command waits for a leader; links wait for as long as their clients do."""
 CHUNK_BYTES = 65536
+MOST_HELD_BYTES = 2 * CHUNK_BYTES
+"""Of what a client says while it is held. Whether one has gone that says more is not noticed."""
 HTTP = "passing on agents over HTTP"
 SPEAKS = "speaks"
 """All that is known here of who sends something: tokens are for the leader."""
@@ -96,10 +98,9 @@ class Passing:
         link = {"project": name, "version": version, "pid": origin.pid}
         self._links[writer] = (origin.uid, link)
         try:
-            if (refusal := self._refusal()) is not None:
-                writer.write(encoded({"chatbridge": "refused", "message": refusal}))
-            else:
-                await self._pass_on(encoded(preface), reader, writer)
+            await self._pass_on(encoded(preface), reader, writer)
+        except ConnectionRefusedError as error:
+            writer.write(encoded({"chatbridge": "refused", "message": str(error)}))
         finally:
             del self._links[writer]
 
@@ -139,17 +140,13 @@ class Passing:
                     writer.write(encoded({"result": await self.status(uid)}))
                     await writer.drain()
                     continue
-            problem = self._refusal()
-            if problem is None:
-                try:
-                    first = encoded(preface) + line
-                    within = COMMAND_SECONDS
-                    await self._pass_on(first, reader, writer, within=within)
-                    return
-                except Unreachable as error:
-                    problem = str(error)
-            writer.write(encoded({"error": problem, "kind": "HubFollows"}))
-            await writer.drain()
+            try:
+                first = encoded(preface) + line
+                await self._pass_on(first, reader, writer, within=COMMAND_SECONDS)
+                return
+            except (Unreachable, ConnectionRefusedError) as error:
+                writer.write(encoded({"error": str(error), "kind": "HubFollows"}))
+                await writer.drain()
 
     def _refusal(self) -> str | None:
         """Why nothing that comes here can be passed on, ever."""
@@ -173,23 +170,38 @@ class Passing:
     async def _pass_on(
         self, first: bytes, reader: Reader, writer: Writer, *, within: float | None = None
     ) -> None:
-        """:raises Unreachable: nobody could be reached `within` these seconds."""
-        there, back, leader = await self._reached(first, within)
+        """:raises Unreachable: nobody could be reached `within` these seconds.
+        :raises ConnectionRefusedError: nothing can be passed on, with the reason."""
+        said = bytearray()
+        # What a command says next may be for this hub; and it waits for some seconds only.
+        going = asyncio.ensure_future(_goes(reader, said, MOST_HELD_BYTES if within is None else 0))
         task = asyncio.current_task()
         assert task is not None
-        self._to[task] = (leader.holder, leader.epoch)
         try:
-            await joined(reader, writer, there, back)
+            if (found := await self._reached(first, going, within)) is None:
+                return
+            there, back, leader = found
+            self._to[task] = (leader.holder, leader.epoch)
+            with closing(back):
+                await end_tasks([going])
+                back.write(said)
+                await joined(reader, writer, there, back)
         finally:
             self._to.pop(task, None)
+            await end_tasks([going])
 
-    async def _reached(self, first: bytes, within: float | None) -> tuple[Reader, Writer, Row]:
+    async def _reached(
+        self, first: bytes, going: asyncio.Task[bool], within: float | None
+    ) -> tuple[Reader, Writer, Row] | None:
+        """None: the client has gone."""
         loop = asyncio.get_running_loop()
         until = None if within is None else loop.time() + within
         while True:
             self._news.clear()
-            if self.election.namesake is not None:  # noticed while this was held
-                raise ConnectionRefusedError(self.election.namesake)
+            if going.done() and going.result():
+                return None
+            if (refusal := self._refusal()) is not None:
+                raise ConnectionRefusedError(refusal)
             try:
                 found = await self._connected(first)
             except Unreachable as error:
@@ -212,9 +224,9 @@ class Passing:
         if leader is None or self.certificate is None:
             why = self.election.trouble or "it takes some seconds to find the next one"
             raise Unreachable(f"no hub leads at present: {why}")
-        host, port = host_and_port(leader.address)
         writer: Writer | None = None
         try:
+            host, port = host_and_port(leader.address)
             async with asyncio.timeout(CONNECT_SECONDS):
                 if self._context is None or self._context[0] != leader.certificate:
                     made = self.certificate.for_following(leader.certificate)
@@ -229,7 +241,7 @@ class Passing:
                 greeting = safe_json.loads(await reader.readline() or b"null")
                 if greeting != {"chatbridge": "leader", "epoch": leader.epoch}:
                     raise ConnectionRefusedError("it does not lead, or does not know this hub yet")
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, ValueError) as error:
             if writer is not None:
                 writer.close()
             said = one_line(str(error)) or "no answer"
@@ -261,6 +273,18 @@ async def joined(reader: Reader, writer: Writer, there: Reader, back: Writer) ->
     finally:
         back.close()
         await end_tasks(ways)
+
+
+async def _goes(reader: Reader, said: bytearray, most: int) -> bool:
+    """Keep in `said` what is said, until the other end has gone; False: it was too much before."""
+    with suppress(OSError):
+        while len(said) < most:
+            data = await reader.read(most - len(said))
+            if not data:
+                return True
+            said += data
+        return False
+    return True
 
 
 async def _copy(reader: Reader, writer: Writer) -> None:

@@ -18,11 +18,12 @@ from typing import Any
 
 from chatbridge import safe_json
 from chatbridge.core.tasks import end_tasks
+from chatbridge.core.text import one_line
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.cluster.certificates import HubCertificate, digest_in, digest_of
 from chatbridge.hub.links.entrance import Json, Reader, Writer, encoded
 from chatbridge.hub.links.peers import Origin
-from chatbridge.store.postgres.election import Election
+from chatbridge.store.postgres.election import Election, KnownHub
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,8 @@ class ClusterPort:
     election: Election
     taken: PassedOn | None = None  # Set while this hub leads
     _context: ssl.SSLContext | None = None
-    _hubs: dict[str, str] = field(default_factory=dict)  # Names by digests of certificates
+    """Lets in `_hubs`. None: made for the next connection, again and again if that fails."""
+    _hubs: dict[str, KnownHub] = field(default_factory=dict)  # By digests of certificates
     _strangers: dict[asyncio.Task[Any], None] = field(default_factory=dict)
     _known: dict[asyncio.Task[Any], str] = field(default_factory=dict)
     """What is passed on, with the digest of its hub's certificate."""
@@ -75,15 +77,12 @@ class ClusterPort:
 
     def _look(self) -> None:
         """The list of hubs may be another one."""
-        known: dict[str, str] = {}
+        known: dict[str, KnownHub] = {}
         for hub in self.election.hubs.values():
             with suppress(ValueError):
-                known[digest_of(hub.certificate)] = hub.name
-        if self._context is None or known != self._hubs:
-            self._hubs = known
-            hubs = self.election.hubs.values()
-            pems = [hub.certificate for hub in hubs if hub.name in known.values()]
-            self._context = self.certificate.for_leading(pems)
+                known[digest_of(hub.certificate)] = hub
+        if known != self._hubs:
+            self._hubs, self._context = known, None
             for task, shown in list(self._known.items()):
                 if shown not in known:
                     task.cancel()
@@ -104,6 +103,7 @@ class ClusterPort:
 
     async def _serve(self, accepted: socket.socket) -> None:
         writer: Writer | None = None
+        hub: KnownHub | None = None
         try:
             reader, writer, shown = await self._admitted(accepted)
             if shown not in self._hubs:
@@ -112,8 +112,8 @@ class ClusterPort:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 line = await reader.readline()
             preface = safe_json.loads(line)
-            hub = self._hubs.get(shown)  # the list may be another one by now
-            if not isinstance(preface, dict) or (taken := self.taken) is None or hub is None:
+            taken, hub = self.taken, self._hubs.get(shown)  # another list by now, perhaps
+            if not isinstance(preface, dict) or taken is None or hub is None:
                 return
             task = asyncio.current_task()
             assert task is not None
@@ -124,9 +124,14 @@ class ClusterPort:
             if preface.get("chatbridge") == "http":
                 await taken.http(reader, writer)
             else:
-                await taken.link(preface, reader, writer, Origin(pid=0, uid=os.getuid(), hub=hub))
-        except (OSError, ValueError, TimeoutError) as error:
-            self._refused(str(error) or type(error).__name__)
+                origin = Origin(pid=0, uid=os.getuid(), hub=hub.name)
+                await taken.link(preface, reader, writer, origin)
+        except (OSError, ValueError) as error:
+            why = one_line(str(error)) or type(error).__name__
+            if hub is None:
+                self._refused(why)
+            else:
+                log.info("a connection that %s passed on ended: %s", one_line(hub.name), why)
         except asyncio.CancelledError:
             pass  # at the end, or to make room
         finally:
@@ -137,7 +142,9 @@ class ClusterPort:
 
     async def _admitted(self, accepted: socket.socket) -> tuple[Reader, Writer, str]:
         """Once it is encrypted, with the digest of the certificate at the other end."""
-        assert self._context is not None
+        if self._context is None:
+            pems = [hub.certificate for hub in self._hubs.values()]
+            self._context = self.certificate.for_leading(pems)
         loop = asyncio.get_running_loop()
         keep_alive(accepted)
         reader = asyncio.StreamReader(limit=MAX_LINE)

@@ -82,8 +82,8 @@ _LOST = (
 _BEHIND_POOLER = ("26000", "42P05", "08P01")
 """A prepared statement is not there, or somebody else's; a setting is not known."""
 _CAUSES: dict[str, str] = {
-    "42501": "this user may not do that. Make it the owner of the database: ALTER DATABASE "
-    "chatbridge OWNER TO …",
+    "42501": "this user may not do that. Make it the owner of this database: ALTER DATABASE … "
+    "OWNER TO …",
     "3F000": "there is no schema to create tables in. Check search_path of this user",
     "53100": "the server's disk is full. Free some space there; chatbridge goes on by itself",
     "53200": "the server is out of memory",
@@ -332,7 +332,7 @@ async def _connect(
             assert about is not None
             if about["pid"] != connection.get_server_pid():
                 raise _Pooled(address)
-            check_fit(about, address.called)
+            check_fit(about, address.called, host)
             await connection.execute(_SESSION)
             return connection
     except BaseException as error:
@@ -387,7 +387,7 @@ class _Pooled(StoreError):
         )
 
 
-def check_fit(about: Record, called: str) -> None:
+def check_fit(about: Record, called: str, host: str) -> None:
     """:raises StoreError: what has to be done before this server can be used."""
     if about["version"] < OLDEST:
         raise StoreError(
@@ -395,8 +395,8 @@ def check_fit(about: Record, called: str) -> None:
         )
     if about["encoding"] != "UTF8":
         raise StoreError(
-            f"{called}: its encoding is {about['encoding']}. Create one with: CREATE DATABASE "
-            "chatbridge ENCODING 'UTF8' TEMPLATE template0"
+            f"{called}: its encoding is {about['encoding']}, and not UTF8. Drop it if it is "
+            f"empty, and create it anew: {createdb(host)}"
         )
     if about["read_only"]:
         raise ConnectionLost(f"{called}: {_CAUSES['25006']}")

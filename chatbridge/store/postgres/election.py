@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 
 ANSWER_WITHIN_SECONDS = 1.0
 AGAIN_AFTER_SECONDS = 0.2
-AGAIN_AFTER_FOLLOWING_SECONDS = 1.0
 WATCH_SECONDS = 0.25
 """A timer alone would not do: it stands still while the machine sleeps."""
 COLUMNS = """holder, epoch, beat, name, address, certificate,
@@ -109,6 +108,8 @@ class Election:
     _name: HubName = field(default_factory=HubName)
     _has_name: bool = False
     connection: asyncpg.Connection[Any] | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Has who uses the connection: it takes one statement at a time."""
     _known: tuple[str, int] | None = None
     _abstains_until: float = float("-inf")
 
@@ -175,14 +176,14 @@ class Election:
         self.depose()
         if epoch is not None and connection is not None:
             with suppress(StoreError, *FAILURES):
-                async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
+                async with asyncio.timeout(ANSWER_WITHIN_SECONDS), self._turn:
                     await connection.execute(RELEASE, self.candidate.id, epoch)
 
     # ── the connection ────────────────────────────────────────────────────────────────────────────
 
     async def _connected(self) -> None:
         self.connection = connection = await self.connect()  # with a limit for each of the hosts
-        async with asyncio.timeout(2 * ANSWER_WITHIN_SECONDS):
+        async with asyncio.timeout(2 * ANSWER_WITHIN_SECONDS), self._turn:
             if self._lease.epoch is None:  # else it has been looked over
                 self._may_not_lead(self.namesake or await self.prepare(connection))
             await self._register(connection, anew=True)
@@ -233,7 +234,7 @@ class Election:
         statement = self._lease.statement(began)
         if isinstance(statement, Take) and not self._may_take:
             statement = Look()
-        async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
+        async with asyncio.timeout(ANSWER_WITHIN_SECONDS), self._turn:
             found = await self._ask(connection, statement)
         row = _row(found)
         if isinstance(statement, Renew) and row is None and self._lease.epoch == statement.epoch:
@@ -245,7 +246,7 @@ class Election:
             self.deposed.clear()
             self.elected.set()
         if found is not None and found["hubs"] != self._versions:
-            async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
+            async with asyncio.timeout(ANSWER_WITHIN_SECONDS), self._turn:
                 await self._register(connection, anew=False)
                 hubs = await connection.fetch(HUBS)
             self._has_name = self._owner(hubs) == self.candidate.id
