@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
+import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -169,8 +170,9 @@ async def address(postgres: Postgres) -> AsyncIterator[Address]:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
-    return Hub(tmp_path, monkeypatch)
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    with tempfile.TemporaryDirectory(prefix="cb-") as folder:  # short: sockets are in it
+        yield Hub(Path(folder), monkeypatch)
 
 
 async def value(address: Address, sql: str) -> object:
