@@ -120,6 +120,39 @@ async def test_what_is_held_is_told_when_a_hub_leads_to_which_nothing_can_be_pas
     assert "hub-b has no cluster.listen" in asked.lines[0]["error"]
 
 
+@pytest.mark.parametrize("has_lasted", [False, True])
+async def test_a_leader_that_cannot_be_reached_is_told_of_once_that_has_lasted(
+    has_lasted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that does not know this hub yet will within a second."""
+    module = "chatbridge.hub.cluster.passing"
+    monkeypatch.setattr(f"{module}.TELL_AFTER_SECONDS", 0.0 if has_lasted else 60.0)
+    monkeypatch.setattr(f"{module}.AGAIN_SECONDS", 0.01)
+    tried = asyncio.Semaphore(0)
+
+    async def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+        tried.release()
+
+    async with (
+        await asyncio.start_server(refuse, "127.0.0.1", 0) as server,
+        asyncio.timeout(PATIENCE),
+    ):
+        place = "{}:{}".format(*server.sockets[0].getsockname())
+        candidate = Candidate(id="a", name="hub-a", release="1")
+        election = Election(nowhere, candidate, fine, now=lambda: 0.0)
+        theirs = HubCertificate.made("hub-b").pem
+        election._lease.row = Row(
+            holder="b", epoch=1, beat=1, name="b", address=place, certificate=theirs
+        )
+        passing = Passing(election, HubCertificate.made("hub-a"), status)
+        held = asyncio.ensure_future(passing._pass_on(b"", asyncio.StreamReader(), None))  # type: ignore[arg-type]
+        for _ in range(3):
+            await tried.acquire()
+        assert (passing.trouble is not None) is has_lasted
+        await end_tasks([held])
+
+
 async def test_who_goes_while_nobody_leads_is_held_no_more() -> None:
     election = Election(nowhere, Candidate(id="a", name="hub-a", release="1"), fine)
     passing = Passing(election, None, status)

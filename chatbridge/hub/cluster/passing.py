@@ -36,6 +36,8 @@ from chatbridge.store.postgres.lease import Row
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 2.0
+TELL_AFTER_SECONDS = 2.0
+"""A hub that has just started is known to the leader within a second."""
 AGAIN_SECONDS = 0.25
 COMMAND_SECONDS = 10.0
 """How long a command waits for a leader; links wait for as long as their clients do."""
@@ -196,6 +198,7 @@ class Passing:
         """None: the client has gone."""
         loop = asyncio.get_running_loop()
         until = None if within is None else loop.time() + within
+        tell_at = loop.time() + TELL_AFTER_SECONDS
         while True:
             self._news.clear()
             if going.done() and going.result():
@@ -207,7 +210,9 @@ class Passing:
             except Unreachable as error:
                 if until is not None and loop.time() >= until:
                     raise
-                if self.election.leader is not None and self.trouble != str(error):
+                if self.election.leader is None:
+                    tell_at = loop.time() + TELL_AFTER_SECONDS
+                elif self.trouble != str(error) and loop.time() >= tell_at:
                     log.warning("%s", error)
                     self.trouble = str(error)
                 # Not `wait_for`: before Python 3.12 it may lose a cancellation that comes in the
