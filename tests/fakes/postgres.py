@@ -232,6 +232,14 @@ def _as_another_user(*, die_with_us: bool = False) -> Sequence[str]:
     return ("setpriv", *dying) if dying else ()
 
 
+async def value(address: Address, sql: str) -> Any:
+    connection = await asyncpg.connect(address.dsn)
+    try:
+        return await connection.fetchval(sql)
+    finally:
+        await connection.close()
+
+
 @contextmanager
 def running(programs: Path, *, durable: bool = False) -> Iterator[Postgres]:
     """A server with an empty database. `durable`: what it commits is synced to the disk, as it is

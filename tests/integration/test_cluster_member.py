@@ -26,7 +26,7 @@ from chatbridge.hub.wiring.hub import settings_in_force
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address
 from tests.fakes.cluster import Hole, free_port
-from tests.fakes.postgres import Postgres
+from tests.fakes.postgres import Postgres, value
 from tests.integration.test_cluster_election import Node, leads, nodes
 
 pytestmark = pytest.mark.postgres
@@ -106,8 +106,8 @@ class Hub:
             "WATCHDOG_USEC": str(int(2 * FEED_SECONDS * 1_000_000)),
             **settings,
         }
-        for name, value in given.items():
-            self._patch.setenv(name, value)
+        for name, setting in given.items():
+            self._patch.setenv(name, setting)
         self._patch.setattr(member, "TURN_SECONDS", TURN_SECONDS)
         self._patch.setattr(member, "_hangs", self.process_ended.set)
         self.systemd = Manager()
@@ -173,14 +173,6 @@ async def address(postgres: Postgres) -> AsyncIterator[Address]:
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     with tempfile.TemporaryDirectory(prefix="cb-") as folder:  # short: sockets are in it
         yield Hub(Path(folder), monkeypatch)
-
-
-async def value(address: Address, sql: str) -> object:
-    connection = await asyncpg.connect(address.dsn)
-    try:
-        return await connection.fetchval(sql)
-    finally:
-        await connection.close()
 
 
 # ── new tables ────────────────────────────────────────────────────────────────────────────────────

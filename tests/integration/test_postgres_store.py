@@ -431,8 +431,9 @@ async def test_a_full_disk_is_said_loses_nothing_and_heals_by_itself(
     await postgres.sql("CREATE DATABASE small TABLESPACE small")
     address, kept, lost = postgres.address("small"), Adding(), Adding(an_ask(text=NOISE))
     try:
+        await migrate.upgrade(address)
+        await postgres.sql(LEADS, "small")
         async with store_at(address) as store:
-            await postgres.sql(LEADS, "small")
             await kept.to(store)
             await postgres.sql("CREATE TABLE filled (words text)", "small")
             for rows in (8192, 1024, 128, 16):
@@ -573,7 +574,7 @@ async def test_what_is_wrong_with_an_address_is_said_without_its_password(
         given = Address("postgresql://" + address.format(**names))
         try:
             with pytest.raises(StoreError, match=says) as refused:
-                await PostgresStore.open(given)
+                await migrate.upgrade(given)
         finally:
             await postgres.sql("DROP DATABASE ascii")
     shown = f"{refused.value!r} {refused.value} {given!r} {given} {caplog.text}"

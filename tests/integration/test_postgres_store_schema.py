@@ -22,10 +22,9 @@ from chatbridge.store.postgres import election, file_copies, migrate, tokens
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address, connect
 from chatbridge.store.postgres.sql import translated
-from chatbridge.store.postgres.store import PostgresStore
 from chatbridge.store.rows import STATE, ask_row, columns, insert, insert_of_ask
 from tests.contract.asks import a_call, an_ask
-from tests.fakes.postgres import Postgres
+from tests.fakes.postgres import Postgres, value
 
 pytestmark = pytest.mark.postgres
 
@@ -127,14 +126,6 @@ async def empty(postgres: Postgres) -> AsyncIterator[Address]:
         yield address
 
 
-async def value(address: Address, sql: str) -> Any:
-    connection = await asyncpg.connect(address.dsn)
-    try:
-        return await connection.fetchval(sql)
-    finally:
-        await connection.close()
-
-
 def test_no_migration_is_changed_once_it_is_there() -> None:
     digests = {script.name: sha256(script.read_bytes()).hexdigest() for script in SCRIPTS}
     assert digests == FROZEN
@@ -173,7 +164,7 @@ async def test_a_newer_schema_is_refused_and_left_untouched(empty: Address) -> N
     await migrate.upgrade(empty)
     await value(empty, f"INSERT INTO chatbridge VALUES ({migrate.newest() + 1})")  # noqa: S608
     with pytest.raises(NewerDatabase, match=str(migrate.newest() + 1)):
-        await PostgresStore.open(empty)
+        await migrate.upgrade(empty)
     assert await value(empty, "SELECT max(version) FROM chatbridge") == migrate.newest() + 1
 
 
@@ -185,7 +176,7 @@ async def test_a_migration_that_fails_leaves_nothing(
     (folder / "9999_broken.sql").write_text("CREATE TABLE half (a int); DROP TABLE no_such_table;")
     monkeypatch.setattr(migrate, "SCHEMA", folder)
     with pytest.raises(StoreError, match="no_such_table"):
-        await PostgresStore.open(empty)
+        await migrate.upgrade(empty)
     assert await value(empty, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
 
 
@@ -196,7 +187,7 @@ async def test_every_table_is_in_the_first_schema_of_the_search_path(
     await value(empty, "CREATE SCHEMA hub")
     await postgres.sql(f"ALTER DATABASE {database} SET search_path = hub, public")
     for _ in range(2):
-        await (await PostgresStore.open(empty)).close()
+        await migrate.upgrade(empty)
     schemas = """
         SELECT string_agg(DISTINCT schemaname, ' ') FROM pg_tables WHERE tableowner = current_user
         AND schemaname NOT IN ('pg_catalog', 'information_schema')
@@ -208,4 +199,4 @@ async def test_a_search_path_without_a_schema_is_said(empty: Address, postgres: 
     database = empty.name.split()[0]
     await postgres.sql(f"ALTER DATABASE {database} SET search_path = nowhere")
     with pytest.raises(StoreError, match=r"no schema to create tables in .*Check search_path"):
-        await PostgresStore.open(empty)
+        await migrate.upgrade(empty)

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 
 from chatbridge.store.audit import Trail
 from chatbridge.store.fence import Fence
-from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address, PostgresConnection
 from chatbridge.store.postgres.file_copies import FileTable
@@ -30,10 +29,8 @@ class PostgresStore(SqlStore):
         deposed: Callable[[], None] = lambda: None,
         trail: Trail | None = None,
     ) -> PostgresStore:
-        """Bring the database to this version's schema. What is written needs the `fence`; `deposed`
-        is called once it does not hold any more. :raises NewerDatabase: the database was left
-        untouched. :raises StoreError: it cannot be used."""
-        await migrate.upgrade(address)
+        """A database with this version's schema. What is written needs the `fence`; `deposed` is
+        called once it does not hold any more. :raises StoreError: it cannot be used."""
         async with AsyncExitStack() as opened:
             writing = PostgresConnection(address, fence=fence, deposed=deposed)
             reading = PostgresConnection(address)
