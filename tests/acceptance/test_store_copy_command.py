@@ -48,7 +48,7 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         home.run("token", "add", "ci")
         running = home.run("store", "copy", "--to", team.dsn)
         assert running.returncode == 1
-        assert "chatbridge stop" in running.stderr
+        assert "stop it: --stop" in running.stderr
         done = home.run("store", "copy", "--stop", "--to", team.dsn, "--yes")
         assert done.returncode == 0, done.stderr
         listed = home.run("pending", "--ids")

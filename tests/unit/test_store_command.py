@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from chatbridge.cli.setup.commands import store
+from chatbridge.hub.process.lock import Lock
 
 TO = "postgresql://ada:correct-horse@127.0.0.1:9/team"
 
@@ -68,3 +70,14 @@ def test_an_address_that_is_none_is_said_first(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str
 ) -> None:
     assert says in said(capsys, "copy", *words)
+
+
+def test_a_hub_that_runs_is_told_of_with_the_option_that_stops_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "state" / "chatbridge.db"
+    with Lock(str(database.parent), started_by="link"):
+        database.touch()
+        text = said(capsys, "copy", "--to", TO)
+    assert text.startswith(f"A hub runs (pid {os.getpid()}), so nothing was copied.")
+    assert "--stop" in text

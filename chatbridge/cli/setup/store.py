@@ -19,7 +19,7 @@ from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.cli.ui.wording import shown
-from chatbridge.core.errors import ChatbridgeError, StoreError
+from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, StoreError
 from chatbridge.extras import need
 from chatbridge.hub.http.tokens import listed
 from chatbridge.hub.process.lock import Lock
@@ -132,10 +132,18 @@ def _tokens(files: Path) -> list[TokenRow]:
 
 
 def _lock(locks: ExitStack, state: Path, files: Path) -> None:
-    """Also that of the hub whose database it is. :raises HubAlreadyRunning:"""
+    """Also that of the hub whose database it is. :raises StoreError: our own hub runs.
+    :raises HubAlreadyRunning: another one does."""
     folders = {folder.resolve(): folder for folder in (files, state)}
     for folder in folders.values():
-        locks.enter_context(Lock(str(folder), started_by="person"))
+        try:
+            locks.enter_context(Lock(str(folder), started_by="person"))
+        except HubAlreadyRunning as error:
+            if folder != state:
+                raise
+            raise StoreError(
+                f"a hub runs (pid {error.pid}), so nothing was copied. Let the copy stop it: --stop"
+            ) from error
 
 
 def _check(source: Path, target: Address, tokens: Sequence[TokenRow]) -> None:
