@@ -161,6 +161,25 @@ async def test_without_network_a_notice_is_sent_later_and_once(scene: Scene) -> 
     assert len(night) == 1
 
 
+@pytest.mark.parametrize("edited", [True, False])
+async def test_a_notice_that_a_hub_was_listing_as_it_ended_comes_in_that_list_once(
+    scene: Scene, *, edited: bool
+) -> None:
+    steps = [f"Step {i}." for i in range(1, 6)]
+    async with scene.hub() as hub:
+        for step in steps[:4]:
+            await hub.desk.notify(step)
+            await hub.in_time(asyncio.to_thread(hub.phone.sees, step))
+        scene.api.cut("editMessageText", after_effect=edited, times=100)
+        await hub.desk.notify(steps[4])
+        await hub.until(lambda: scene.api.calls("editMessageText"))
+    scene.api.heal()
+    async with scene.hub() as hub:
+        await hub.until(lambda: len(scene.phone.messages) == 1)
+    said = [word.text for word in scene.phone.messages]
+    assert [said[0].count(step) for step in steps] == [1] * 5
+
+
 async def test_a_notice_that_no_hub_lived_to_send_comes_with_the_next_one(scene: Scene) -> None:
     scene.api.go_down()
     async with scene.hub(up=False) as hub:

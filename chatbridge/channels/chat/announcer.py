@@ -3,9 +3,10 @@ come at once."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Generic
 
@@ -18,6 +19,7 @@ from chatbridge.channels.chat.writer import ChatWriter, Drawing, MessageRejected
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
+from chatbridge.core.stored_json import reader
 from chatbridge.core.text import clipped, one_line, prose, visible
 
 log = logging.getLogger(__name__)
@@ -116,6 +118,20 @@ class Recent:
 Kind = tuple[str, str, bool]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growing:
+    """A list as it is about to be, stored before the edit: a hub that ends before the notice is
+    recorded has the next one make the same edit, and not send the notice once more."""
+
+    room: str
+    message: str
+    notices: tuple[tuple[str, str], ...]
+    """Each with its message so far, the last of them without."""
+
+
+read_growing = reader(Growing)
+
+
 class Announcer(Generic[T]):
     def __init__(self, chat: ChatWriter[T], can: Capabilities[T], *, clock: Clock) -> None:
         self._chat = chat
@@ -126,6 +142,9 @@ class Announcer(Generic[T]):
         """By room and notice, if its file is not out yet."""
         self._uploads: dict[tuple[str, str], dict[str, str]] = {}
         """Likewise messages with files of its own."""
+        self._growing: Growing | None = None
+        """What an earlier process has left."""
+        self._recalled = False
 
     async def announce(self, notice: Notice, room: str) -> str:
         """Return the message that shows it; empty if the service has not said it.
@@ -193,6 +212,7 @@ class Announcer(Generic[T]):
 
     async def _joins(self, notice: Notice, kind: Kind, now: float) -> str | None:
         """The list that it is in now, if it is; the messages that this stands for are gone."""
+        await self._resume(notice, kind, now)
         recent, room = self._recent.get(kind), kind[0]
         if recent is None or all(each.notice.id != notice.id for each in recent.out):
             self._forget(before=now - WITHIN)
@@ -201,7 +221,13 @@ class Announcer(Generic[T]):
                 return None
             message = recent.list or recent.out[-1].message
             listed = draw_list([*(each.notice for each in recent.out), notice], self._can)
-            if listed is None or not await self._turned_into(room, message, listed):
+            if listed is None:
+                del self._recent[kind]
+                return None
+            out = [(each.notice.id, each.message) for each in recent.out]
+            growing = Growing(room=room, message=message, notices=(*out, (notice.id, "")))
+            await self._chat.remember(self._key, json.dumps(asdict(growing)))
+            if not await self._turned_into(room, message, listed):
                 del self._recent[kind]
                 return None
             recent.list = message
@@ -211,6 +237,26 @@ class Announcer(Generic[T]):
                 await self._chat.remove(room, each.message)
                 recent.out[i] = replace(each, message=recent.list)
         return recent.list or recent.out[-1].message
+
+    async def _resume(self, notice: Notice, kind: Kind, now: float) -> None:
+        """Go on with the list that an earlier process may have put this notice into."""
+        if not self._recalled:
+            text = await self._chat.recall(self._key)
+            self._growing, self._recalled = read_growing(text) if text else None, True
+        growing = self._growing
+        if growing is None or growing.room != kind[0] or growing.notices[-1][0] != notice.id:
+            return
+        self._growing = None
+        out = []
+        for notice_id, message in growing.notices[:-1]:
+            if (earlier := await self._chat.stored_notice(notice_id)) is None:
+                return
+            out.append(Out(notice=earlier, message=message, at=now))
+        self._recent[kind] = Recent(out=out, list=growing.message)
+
+    @property
+    def _key(self) -> str:
+        return f"list:{self._chat.name}"
 
     async def _turned_into(self, room: str, message: str, listed: doc.Message) -> bool:
         try:

@@ -53,7 +53,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.messages.message import OwnerMessage
-from chatbridge.core.model import Ask, ChannelState, Notice, QuestionType, View
+from chatbridge.core.model import Ask, Notice, QuestionType, View
 from chatbridge.core.nights.policy import Sound
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
@@ -182,15 +182,12 @@ class ChatSurface(ChatWriter[T]):
 
     async def lost(self, ask: Ask, message: str) -> None:
         """Somebody has removed a message of this ask's."""
-        value = " ".join((*await self._removed(ask), message))
-        key, now = self._lost_key(ask), self._clock.time()
-        await self._inbox.remember(ChannelState(channel=self.channel, key=key, value=value, at=now))
+        await self.remember(self._lost_key(ask), " ".join((*await self._removed(ask), message)))
 
     async def _removed(self, ask: Ask) -> list[str]:
         if not self.hears_removals:
             return []
-        note = await self._inbox.note(self.channel, self._lost_key(ask))
-        return note.value.split() if note is not None else []
+        return (await self.recall(self._lost_key(ask)) or "").split()
 
     def _lost_key(self, ask: Ask) -> str:
         return f"lost:{self.name}:{ask.id}"

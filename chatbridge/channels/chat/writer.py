@@ -18,7 +18,7 @@ from chatbridge.channels.chat.capabilities import Capabilities, Files, T
 from chatbridge.channels.chat.document import File, Message, Rows, Upload
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
-from chatbridge.core.model import Level, Notice, Project
+from chatbridge.core.model import ChannelState, Level, Notice, Project
 from chatbridge.core.ports import AttachmentStore, Clock
 
 R = TypeVar("R")
@@ -122,6 +122,18 @@ class ChatWriter(ABC, Generic[T]):
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""
         self._inbox = inbox
+
+    async def remember(self, key: str, value: str) -> None:
+        """Store a value under this key of the channel's."""
+        now = self._clock.time()
+        await self._inbox.remember(ChannelState(channel=self.channel, key=key, value=value, at=now))
+
+    async def recall(self, key: str) -> str | None:
+        state = await self._inbox.note(self.channel, key)
+        return state.value if state is not None else None
+
+    async def stored_notice(self, notice_id: str) -> Notice | None:
+        return await self._inbox.notice(notice_id)
 
     @property
     def files(self) -> Files | None:

@@ -30,7 +30,7 @@ from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.messages.message import OwnerMessage
-from chatbridge.core.model import Ask, ChannelState, Notice, Project
+from chatbridge.core.model import Ask, Notice, Project
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
 from chatbridge.core.stored_json import number
@@ -135,7 +135,7 @@ class Chat(ChatSurface[Text]):
                 raise
         log.warning("%s: the topic of %s is gone", self.name, one_line(new.project.name))
         if self._topics:
-            await self._remember(new.project, NO_TOPIC)
+            await self.remember(self._topic_key(new.project), NO_TOPIC)
         return await self._send(replace(new, topic=None))
 
     async def _send(self, new: Outgoing[Text]) -> Sent:
@@ -195,9 +195,9 @@ class Chat(ChatSurface[Text]):
         """The project's topic, created if there is none yet; None: the main chat."""
         if not self._topics:
             return None
-        known = await self._inbox.note("telegram", self._topic_key(project))
+        known = await self.recall(self._topic_key(project))
         if known is not None:
-            return known.value if number(known.value) is not None else None
+            return known if number(known) is not None else None
         if self._without_topics == room:
             return None
         name = shortened(one_line(project.name), MAX_TOPIC_NAME)
@@ -207,12 +207,10 @@ class Chat(ChatSurface[Text]):
             log.warning("%s has no topics, cards go to the main chat: %s", self.name, error)
             self._without_topics = room
             return None
-        await self._remember(project, NO_TOPIC if topic == NO_NUMBER else str(topic))
+        await self.remember(
+            self._topic_key(project), NO_TOPIC if topic == NO_NUMBER else str(topic)
+        )
         return message_id(topic) or None
-
-    async def _remember(self, project: Project, value: str) -> None:
-        key, now = self._topic_key(project), self._clock.time()
-        await self._inbox.remember(ChannelState(channel="telegram", key=key, value=value, at=now))
 
     def _topic_key(self, project: Project) -> str:
         return f"topic:{self.name}:{project.key}"
