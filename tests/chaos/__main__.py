@@ -86,7 +86,8 @@ def _arguments() -> argparse.Namespace:
         "--manner",
         choices=MANNERS,
         default=env("CHAOS_MANNER") or BUSY.name,
-        help="busy, or typed: two agents, fewer faults, and a person who mostly types",
+        help="busy; typed: two agents, fewer faults, and a person who mostly types; crowded: forty "
+        "agents and a quick person",
     )
     parser.add_argument("--agents", type=int, default=int(env("CHAOS_AGENTS") or 0))
     parser.add_argument(

@@ -21,6 +21,13 @@ class Manner:
     """How often such a text is written beside the cards, and not as a reply."""
     stays: float = 0.0
     """For about so many seconds the person stays with one chat; 0: they are everywhere."""
+    decides: float = 9.0
+    """So many seconds the person thinks at most about what they see."""
+    prefers_chats: float = 0.95
+    """How often the person waits for a chat with what only the inbox shows."""
+    patience: float = 30.0
+    """How many seconds the person waits at most for a card on Discord: with a message a second it
+    often comes last."""
 
 
 BUSY = Manner(name="busy", agents=20, pause=3.5)
@@ -36,4 +43,8 @@ TYPED = Manner(
 )
 """So quiet that it is often clear what a text beside the cards is for: the bot takes it without
 asking, and has to know when it is not clear."""
-MANNERS = {manner.name: manner for manner in (BUSY, TYPED)}
+CROWDED = Manner(
+    name="crowded", agents=40, pause=3.5, rests=6.0, decides=3.0, prefers_chats=0.88, patience=6.0
+)
+"""More questions than the chats' limits let through: many end before each chat has shown them."""
+MANNERS = {manner.name: manner for manner in (BUSY, TYPED, CROWDED)}

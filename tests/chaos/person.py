@@ -28,9 +28,8 @@ from tests.chaos.telegram_ways import TelegramWays
 DECIDE_EVERY = 0.25
 LISTEN_EVERY = 1.0
 MORTAL_FOR = 30.0
-WAITS_FOR_DISCORD, PATIENCE = 0.5, 30.0
-"""How often the person waits for a card there, and for how many seconds at most: with a message a
-second it often comes last."""
+WAITS_FOR_DISCORD = 0.5
+"""How often the person waits for a card there."""
 STRAYS = 0.1
 """How often one who stays with a chat answers elsewhere all the same."""
 AGAIN_AFTER = 12.0
@@ -108,7 +107,7 @@ class Person:
                 if plan is None:
                     plan = Plan(ask=ask, riddle=riddle, due=time.time() + self._delay())
                     if not self._manner.stays and self._random.random() < WAITS_FOR_DISCORD:
-                        plan.waits_until = time.time() + PATIENCE
+                        plan.waits_until = time.time() + self._manner.patience
                     self.plans[ask] = plan
                 idle = not (plan.busy or plan.done or self._lets_it_die(riddle))
                 if idle and time.time() >= plan.due:
@@ -120,7 +119,7 @@ class Person:
             await asyncio.sleep(DECIDE_EVERY)
 
     def _delay(self) -> float:
-        return self._random.uniform(0.2, 9.0 if self.hurry_since is None else 1.0)
+        return self._random.uniform(0.2, self._manner.decides if self.hurry_since is None else 1.0)
 
     def _lets_it_die(self, riddle: Riddle) -> bool:
         """A clock that was set back puts the end of a short time-out off by hours: then even such
@@ -149,7 +148,8 @@ class Person:
             if waits and self.hurry_since is None:
                 plan.due = time.time() + 1.0
                 return
-            if not ways or (self._only_at_desk(ways) and self._random.random() < 0.95):
+            prefers_chats = self._random.random() < self._manner.prefers_chats
+            if not ways or (self._only_at_desk(ways) and prefers_chats):
                 plan.due = time.time() + 2.0
                 return
             plan.tries += 1
