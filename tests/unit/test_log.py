@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.hub.process.log import Format, set_level
+from chatbridge.hub.process.log import Format, rotate_log, set_level
+from chatbridge.link.hub_start import MAX_LOG_BYTES
 from chatbridge.redaction import HIDDEN, SHORTEST, Secrets
 
 BOT = "123456789:AAF-x_yz0123456789abcdefghijklmnopq"
@@ -115,3 +118,35 @@ def test_a_message_is_one_line_and_the_place_of_an_error_stays_readable(breaks: 
     except ValueError as error:
         record.exc_info = (ValueError, error, error.__traceback__)
     assert len(Format(knowing(), journal=True).format(record).splitlines()) > 3
+
+
+# ── its length ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def long_log(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """A log that has become long, and the descriptor that the hub writes to."""
+    path = tmp_path / "hub.log"
+    path.write_bytes(b"old\n" * MAX_LOG_BYTES)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    yield path, descriptor
+    os.close(descriptor)
+
+
+def test_a_long_log_goes_on_in_a_new_file(long_log: tuple[Path, int]) -> None:
+    path, descriptor = long_log
+    rotate_log(str(path), descriptor=descriptor)
+    os.write(descriptor, b"new\n")
+    rotate_log(str(path), descriptor=descriptor)  # a short one stays
+    os.write(descriptor, b"newer\n")
+    assert path.read_bytes() == b"new\nnewer\n"
+    assert path.with_name("hub.log.1").stat().st_size == 4 * MAX_LOG_BYTES
+
+
+def test_a_hub_that_writes_elsewhere_leaves_the_file_alone(long_log: tuple[Path, int]) -> None:
+    path, _ = long_log
+    read, journal = os.pipe()
+    rotate_log(str(path), descriptor=journal)
+    os.close(read)
+    os.close(journal)
+    assert path.stat().st_size == 4 * MAX_LOG_BYTES

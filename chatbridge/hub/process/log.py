@@ -16,14 +16,27 @@ from types import TracebackType
 from typing import TextIO
 
 from chatbridge.core.text import visible
+from chatbridge.link.hub_start import open_log
 from chatbridge.redaction import SECRETS, Secrets, redacted
 
 log = logging.getLogger(__name__)
 
 OURS = "chatbridge"
+STANDARD_ERROR = 2
 PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 KEEPS_KEYS = "peewee"
 """Logs each statement with its values at debug, which may be private keys of devices."""
+
+
+def rotate_log(path: str, *, descriptor: int = STANDARD_ERROR) -> None:
+    """Go on in a new file if standard error is this one and it has become long."""
+    try:
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            new = open_log(path)
+            os.dup2(new, descriptor)
+            os.close(new)
+    except OSError as error:
+        log.warning("the log %s is not rotated: %s", path, error)
 
 
 def set_level(level: str) -> None:

@@ -46,7 +46,7 @@ from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
-from chatbridge.hub.process.log import set_level
+from chatbridge.hub.process.log import rotate_log, set_level
 from chatbridge.hub.wiring import database
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
@@ -198,6 +198,7 @@ async def open_hub(
         async def sweep() -> None:
             await broker.sweep()
             await files.sweep(store)
+            rotate_log(runtime_paths.log_path(str(lock.state)))
 
         tool_files = ToolFiles(
             store=files,
