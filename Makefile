@@ -126,6 +126,11 @@ load: $(VENV) ## A thousand agents and fifty people at a hub, over each store: L
 		--people $(LOAD_PEOPLE) --rate $(LOAD_RATE) --stores $(LOAD_STORES) --ramp "$(LOAD_RAMP)" \
 		--crowds "$(LOAD_CROWDS)" --seed $(LOAD_SEED) --write-docs
 
+SOAK_MINUTES ?= 180
+.PHONY: soak
+soak: $(VENV) ## Hours with a hundred links: whether the hub needs more and more: SOAK_MINUTES=180
+	@$(BIN)/python -m tests.bench.soak --minutes $(SOAK_MINUTES)
+
 .PHONY: clients
 clients: $(VENV) ## Real agents' programs with a pretend model, offline: the table of docs/clients.md
 	@.ci/clients set-up
