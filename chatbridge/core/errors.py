@@ -102,8 +102,9 @@ class NewerDatabase(StoreError):
 
     def __init__(self, *, path: str, found: int, known: int) -> None:
         super().__init__(
-            f"the database {path} has schema version {found}, this chatbridge knows up to {known}. "
-            "It was left untouched. Update chatbridge, or name another database"
+            f"the database {path} is of a newer chatbridge (schema version {found}, this one knows "
+            f"up to {known}). It was left untouched. Install the newer one again, or put back a "
+            "copy from before it"
         )
 
 

@@ -45,6 +45,12 @@ class Plan:
     synchronous: bool = False
     destructive: bool = False
 
+    @property
+    def command(self) -> tuple[tuple[str, ...], str]:
+        """What the agent asked for. The rest comes from the definition, the settings and the disk,
+        and may be another by the time a call is repeated, as after an upgrade."""
+        return self.argv, self.folder
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
@@ -96,13 +102,17 @@ class OperationStore(Protocol):
 
     async def add(self, operation: Operation) -> Operation:
         """Store the operation and return it. If its call has an undelivered one with the same tool
-        and plan, return that one."""
+        and command, return that one."""
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         """Replace the row if its stage is still `was`, in one statement. Return whether it was."""
 
     async def delivered(self, call: CallName) -> None:
         """Record that the client has the response to this call."""
+
+    async def undelivered(self, call: CallName, *, tool: str) -> Sequence[Operation]:
+        """Operations of this call whose response has not reached the client, newest first.
+        Unreadable ones are skipped."""
 
     async def get(self, operation_id: str) -> Operation | None: ...
 

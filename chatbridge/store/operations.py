@@ -29,7 +29,7 @@ _SAVED = ("stage", "approved", "ask_id", "started_at", "ended_at", "result")
 _SAVE = f"UPDATE operations SET {assignments(_SAVED)} WHERE id = :id AND stage = :was"  # noqa: S608
 _UNDELIVERED = """
     SELECT * FROM operations WHERE link = :link AND request = :request AND delivered = 0
-    AND tool = :tool AND plan = :plan ORDER BY seq DESC LIMIT 1
+    AND tool = :tool ORDER BY seq DESC
 """
 _DELIVERED = """
     UPDATE operations SET delivered = 1 WHERE link = ? AND request = ? AND delivered = 0
@@ -63,15 +63,16 @@ class SqlOperations:
         row = _row(operation)
 
         async def work(tx: SqlTransaction) -> Operation:
-            if rows := await tx.rows(_UNDELIVERED, row):
-                known = self.unreadable.first(COMMAND, rows)
+            for earlier in await tx.rows(_UNDELIVERED, row):
+                known = self.unreadable.first(COMMAND, [earlier])
                 if known is None:  # it may have run: it is not run a second time
                     raise StoreError(
-                        f"the command {COMMAND.name_of(rows[0])} was begun by another version "
+                        f"the command {COMMAND.name_of(earlier)} was begun by another version "
                         "of chatbridge, and this one cannot read how it is. Install that version "
                         "again"
                     )
-                return known
+                if known.plan.command == operation.plan.command:
+                    return known
             tx.connection.check_lasts()
             await tx.change(insert("operations", row), row)
             if tx.trail:
@@ -93,6 +94,10 @@ class SqlOperations:
 
     async def delivered(self, call: CallName) -> None:
         await self.writer.run(lambda tx: tx.change(_DELIVERED, (call.link, call.request)))
+
+    async def undelivered(self, call: CallName, *, tool: str) -> Sequence[Operation]:
+        given = {"link": call.link, "request": call.request, "tool": tool}
+        return await self._all(_UNDELIVERED, given)
 
     async def get(self, operation_id: str) -> Operation | None:
         rows = await self.reading.rows(_GET, (operation_id,))

@@ -66,6 +66,23 @@ async def test_a_repeated_call_finds_its_operation_as_it_is_now(store: Store) ->
     assert await store.operations.unended() == [running]
 
 
+async def test_it_finds_it_though_definition_settings_and_disk_are_others_by_now(
+    store: Store,
+) -> None:
+    """As 0.1.0 left it: there the file was the one that is named, with its links unresolved."""
+    await store.operations.add(BUILD)
+    resolved = replace(BUILD.plan, executable="/usr/lib/rustup", timeout=60.0, destructive=False)
+    assert await store.operations.add(replace(BUILD, id="another", plan=resolved)) == BUILD
+
+
+async def test_what_a_call_began_is_found_until_its_response_has_arrived(store: Store) -> None:
+    await store.operations.add(BUILD)
+    assert await store.operations.undelivered(BUILD.call, tool=BUILD.tool) == [BUILD]
+    assert await store.operations.undelivered(BUILD.call, tool="cargo_test") == []
+    await store.operations.delivered(BUILD.call)
+    assert await store.operations.undelivered(BUILD.call, tool=BUILD.tool) == []
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -88,6 +88,8 @@ OTHERS_IMAGE = "needs an image, which takes minutes: make container builds it an
 LONG = "takes minutes, and is what runs these tests or comes beside them: make -n says what it does"
 YES = (("Write these? [Y/n]", ENTER),)
 GIT = (f"install -D -m 600 -t ~/.config/chatbridge/tools {ROOT}/config/tools/git.json",)
+USUAL_STATE = {"~/.local/state/chatbridge": "~/s"}
+COPY = "cp ~/s/chatbridge.db ~/s/before.db"
 OPEN = {"3f9a2c": "{ask}"}
 ANSWERS = '{"answers": [{"questionId": "c", "values": ["red"]}]}'
 CLIENT = r"(claude-code|codex|cursor|vscode|gemini|opencode|cline|zed|goose|windsurf)"
@@ -369,6 +371,16 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (
         r"\.venv/bin/python -m tests\.documents\.(help_texts|claude_plugin)",
         parsed("writes into these pages"),
+    ),
+    (
+        r"cd ~/\.local/state/chatbridge && umask 077 && python3 -c .*",
+        run(
+            before=("chatbridge inbox",), fills=USUAL_STATE, then="ls -l ~/s/before.db", apart=True
+        ),
+    ),
+    (
+        r"cd ~/\.local/state/chatbridge && chatbridge stop && rm .*",
+        run("has stopped.", before=("chatbridge inbox", COPY), fills=USUAL_STATE, apart=True),
     ),
     # ── programs of others ────────────────────────────────────────────────────────────────────────
     (r"mkdir -p ~/\.config/chatbridge", run()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
 from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.call import ToolHandler
 from chatbridge.tools.clients import Clients, agent_of
 from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
@@ -32,14 +33,15 @@ async def door(
     *,
     told: list[str] | None = None,
     tool: type[AskUser] = AskUser,
+    tools: Sequence[ToolHandler] = (),
     settings: dict[str, str] | None = None,
     peers: Peers | None = None,
 ) -> AsyncIterator[Links]:
-    """`told` is what the owner hears."""
-    tools = [tool(Waiting(hub.broker, nobody))]
+    """`told` is what the owner hears. `tools`: those that there are instead of `tool`."""
+    offered = [*tools] or [tool(Waiting(hub.broker, nobody))]
     messages = ToolMessages(hub.inbox.messages)
     server = build_server(
-        lambda: tools,
+        lambda: offered,
         waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,

@@ -157,6 +157,39 @@ async def test_a_call_that_has_its_answer_is_asked_again_under_the_same_id(hub: 
         assert denial(await call)[0] == "denied"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"tool_name": "Bash", "input": {"command": "ls -l /"}},
+        {"tool_name": "Other", "input": {"command": "ls -l"}},
+        {"tool_name": "Edit", "input": {"file_path": "/a", "old_string": "a", "new_string": "b"}},
+    ],
+)
+async def test_something_else_under_the_id_of_a_call_that_waited_is_another_approval(
+    hub: World, other: dict[str, object]
+) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1, delivered=False) as (_, ask):
+        pass
+    async with claude.wanting(other, number=1) as (call, another):
+        assert another.id != ask.id
+        await allow(hub, ask)
+        await deny(hub, another)
+        assert denial(await call)[0] == "denied"
+
+
+async def test_a_repeated_call_is_the_same_approval_though_another_version_describes_it_otherwise(
+    hub: World,
+) -> None:
+    """What it shows of the place, and its fingerprint with that."""
+    async with ClaudeCode(hub, folder="/src/shop").wanting(number=1, delivered=False) as (_, ask):
+        pass
+    async with ClaudeCode(hub, folder="/src/shop/sub").wanting(number=1) as (call, same):
+        assert (same.id, same.fingerprint) == (ask.id, ask.fingerprint)
+        await allow(hub, ask)
+        assert verdict(await call) == ALLOWED
+
+
 async def test_a_call_gets_nothing_by_its_id_that_was_approved_while_it_had_gone(
     hub: World,
 ) -> None:

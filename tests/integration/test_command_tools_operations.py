@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge.commands.operations.runner_client import Order
 from chatbridge.commands.tools.operation_tools import MOST_WAITING
-from tests.fakes.command_agents import Official, official, raw, text_of
+from tests.fakes.command_agents import Official, Raw, official, raw, text_of
 from tests.fakes.command_hub import CommandHub, Json, command_hub
 
 MAKE: Json = {
@@ -221,3 +221,47 @@ async def test_cancelling_what_waits_for_a_person_takes_the_question_away(hub: C
         assert told["cancelled"]
         assert await hub.world.store.open_asks() == []
     assert not hub.runner.orders
+
+
+# ── after an upgrade ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("then", ["leads elsewhere", "is gone", "is defined otherwise"])
+async def test_a_repeated_call_gets_what_it_began_whatever_became_of_the_program(
+    tmp_path: Path, then: str
+) -> None:
+    """It is not run a second time, and nobody says that nothing was started."""
+    program = tmp_path / "bin" / "build"
+    program.parent.mkdir()
+    program.symlink_to("/bin/true")
+    definition = built_by(program, timeout=60)
+    agent = Raw()
+    async with command_hub(tmp_path, {"build": definition}) as hub:
+        await agent.connect(hub)
+        agent.call("1", "build")
+        order = await hub.runner.order()
+        await agent.hub_died()
+    if then != "is defined otherwise":
+        program.unlink()
+    if then == "leads elsewhere":
+        program.symlink_to("/bin/false")
+    definition = built_by(program, timeout=30 if then == "is defined otherwise" else 60)
+    clock, runner = hub.world.clock, hub.runner
+    async with command_hub(tmp_path, {"build": definition}, runner=runner, clock=clock) as hub:
+        await agent.connect(hub)
+        runner.end(order, output="built")
+        result = await agent.result("1")
+        assert (result["content"][0]["text"], result["isError"]) == ("built", False)
+        assert list(runner.orders) == [order.id]
+        await agent.hub_died()
+
+
+def built_by(program: Path, *, timeout: int) -> Json:
+    subcommand = {"name": "default", "description": "Build", "synchronous": True}
+    return {
+        "schema": 2,
+        "name": "build",
+        "command": [str(program)],
+        "timeout": timeout,
+        "subcommands": [subcommand],
+    }

@@ -105,8 +105,8 @@ async def test_a_newer_database_is_a_problem(machine: Machine, path: Path) -> No
         file.execute("PRAGMA user_version = 99")
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.PROBLEM
-    assert "has schema version 99" in found.what
-    assert "Update chatbridge" in " ".join(found.fix)
+    assert "is of a newer chatbridge (schema version 99, this one knows up to" in found.what
+    assert "Install the newer one again, or put back a copy" in " ".join(found.fix)
 
 
 async def test_one_that_takes_too_long_is_left_alone(

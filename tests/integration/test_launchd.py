@@ -297,6 +297,24 @@ def test_the_log_is_shown_by_tail(home: Path) -> None:
     assert ours.Launchd().log_command(["-f"]) == ["tail", "-f", str(log)]
 
 
+def test_a_hub_is_not_stopped_for_a_service_whose_program_has_gone(
+    mac: Launchd, home: Path
+) -> None:
+    path = home / PLIST
+    path.parent.mkdir(parents=True)
+    agent = plistlib.loads(ours.Launchd().files()[str(path)].encode())
+    sleeper = agent | {"ProgramArguments": ["/bin/sleep", "600"]}
+    for key in ("StandardOutPath", "StandardErrorPath"):
+        del sleeper[key]
+    path.write_bytes(plistlib.dumps(sleeper))
+    mac.answer(["bootstrap", mac.domain, str(path)])
+    before = ours.Launchd().state().pid
+    path.write_bytes(plistlib.dumps(sleeper | {"ProgramArguments": ["/old/chatbridge", "hub"]}))
+    with pytest.raises(ServiceFailed, match=r"Nothing was stopped.*chatbridge service install"):
+        ours.Launchd().restart()
+    assert ours.Launchd().state().pid == before
+
+
 def doctor() -> Finding:
     context = DoctorContext.here()
     context.manager = ours.Launchd()
@@ -314,6 +332,10 @@ def test_doctor_says_what_a_service_of_launchd_lacks(mac: Launchd, home: Path) -
         Path(where).write_text(content)
     found = doctor()
     assert (found.mark, found.what) == (Mark.PROBLEM, "enabled, but not running: stopped")
+    assert found.fix == ("chatbridge service logs",)
+    path.write_text("")
+    assert doctor().fix == ("chatbridge service install",)
+    path.write_text(ours.Launchd().files()[str(path)])
     agent = plistlib.loads(path.read_bytes())
     sleeper = agent | {"ProgramArguments": ["/bin/sleep", "600"]}
     for key in ("StandardOutPath", "StandardErrorPath"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -62,12 +63,7 @@ def test_a_mistake_in_the_settings_keeps_the_service_running(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = home / "told"
-    program = home / "systemctl"
-    program.write_text(f"#!/bin/sh\necho $@ >> '{told}'\necho LoadState=loaded\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{home}:/usr/bin:/bin")
-    monkeypatch.setattr(systemd, "has_systemd", lambda: True)
+    told = said_by_systemctl(home, monkeypatch, "LoadState=loaded")
     (home / ".config/chatbridge").mkdir(parents=True)
     (home / ".config/chatbridge/config.toml").write_text("max_open_ask = 3\n")
     code = commands.service([what, *forced])
@@ -79,6 +75,32 @@ def test_a_mistake_in_the_settings_keeps_the_service_running(
         assert code == 1
         assert "did you mean max_open_asks? (line 1)" in capsys.readouterr().err
         assert words not in told.read_text()
+
+
+@pytest.mark.parametrize("what", ["restart", "start"])
+def test_a_hub_is_not_stopped_for_a_service_whose_program_has_gone(
+    what: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after an upgrade to a distribution of another name, in which pipx or uv have it."""
+    told = said_by_systemctl(
+        home, monkeypatch, "LoadState=loaded", f"ExecStart={{ path={home}/old/bin/chatbridge ; argv"
+    )
+    assert commands.service([what]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{home}/old/bin/chatbridge, which is not there any more" in said
+    assert "Nothing was stopped" in said
+    assert "chatbridge service install" in said
+    assert f"--user {what}" not in told.read_text()
+
+
+def said_by_systemctl(home: Path, monkeypatch: pytest.MonkeyPatch, *lines: str) -> Path:
+    """Everything is answered with these lines. The file that has what it was told."""
+    told, program = home / "told", home / "systemctl"
+    program.write_text(f"#!/bin/sh\necho $@ >> '{told}'\nprintf '%s\\n' {shlex.join(lines)}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{home}:/usr/bin:/bin")
+    monkeypatch.setattr(systemd, "has_systemd", lambda: True)
+    return told
 
 
 def test_only_logs_pass_on_what_they_do_not_know(capsys: pytest.CaptureFixture[str]) -> None:

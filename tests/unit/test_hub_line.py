@@ -48,6 +48,19 @@ def test_what_the_hub_refuses_is_in_its_own_words(ends: tuple[HubClient, socket.
     assert refused.value.kind == "NotHere"
 
 
+def test_a_hub_of_0_1_0_that_knows_less_is_restarted_and_not_stopped(
+    ends: tuple[HubClient, socket.socket],
+) -> None:
+    """Stopped, its service would be off, and links whose Python has gone would give up."""
+    hub, other = ends
+    other.sendall(
+        b'{"error": "this hub does not know \'agents\': it is another version than this command. '
+        b'Run: chatbridge stop, and try again", "kind": "ChatbridgeError"}\n'
+    )
+    with pytest.raises(HubRefused, match="Run: chatbridge restart, and try again"):
+        hub.ask("agents")
+
+
 def test_what_is_longer_than_a_line_may_be_is_not_sent(
     ends: tuple[HubClient, socket.socket],
 ) -> None:

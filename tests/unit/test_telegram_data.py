@@ -215,3 +215,44 @@ def test_a_list_of_single_options_is_a_tap_on_one_of_them() -> None:
 )
 def test_a_list_with_what_is_not_of_it_means_nothing(values: list[str]) -> None:
     assert selected(data(0), values) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "meant"),
+    [
+        ("c2.3.1", form.Choose(step=3, option=1)),
+        ("t2.3.1", form.Toggle(step=3, option=1, on=True)),
+        ("f2.3.1", form.Toggle(step=3, option=1, on=False)),
+        ("e2.3.1", form.Edit(step=3, question=1)),
+        ("x2.3", form.DropOther(step=3)),
+        ("d2.3", form.Done(step=3)),
+        ("o2.3", form.Other(step=3)),
+        ("s2.3", form.Skip(step=3)),
+        ("b2.3", form.Back(step=3)),
+        ("g2.3", form.Submit(step=3)),
+        ("k2.3", form.AskCancel(step=3)),
+        ("q2.3", form.Cancel(step=3)),
+        ("a2.3", form.AnswerAnyway(step=3)),
+        ("i2.3", form.AskExplain(step=3)),
+        ("j2.3", form.Explain(step=3)),
+        ("r2.3", form.Rephrase(step=3)),
+        ("l2.3", AskMore(step=3)),
+        ("h2.3", ShowAll(step=3)),
+        ("w2.3", Write(step=3)),
+        ("u2.3", Use(step=3)),
+        ("E2", form.Extend(minutes=15)),
+        ("D2", AskAction.DISCARD),
+        ("S2", Show()),
+    ],
+)
+def test_every_button_of_0_1_0_means_what_it_meant(data: str, meant: Action) -> None:
+    """As its own code has written them. Old cards stay in chats for months."""
+    tap = decode(f"C3-KUgAAQACAAAAAAAAAAQ{data}")
+    assert tap == Tap(ask_id="0b7f8a52-0000-4000-8000-000000000001", question=2, action=meant)
+
+
+def test_the_other_buttons_of_0_1_0_mean_what_they_meant() -> None:
+    assert decode("n") == NEITHER
+    assert decode("o:C3-KUgAAQACAAAAAAAAAAQ") == Output(
+        operation_id="0b7f8a52-0000-4000-8000-000000000001"
+    )

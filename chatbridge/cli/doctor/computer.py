@@ -41,7 +41,8 @@ def service(context: DoctorContext) -> list[Finding]:
     if not found.running:
         said = f"{'enabled' if found.enabled else 'installed'}, but not running: "
         said += found.why or found.word
-        return [problem(name, said, "chatbridge service logs", **details)]
+        mend = INSTALL if _is_old(manager, found.file) else "chatbridge service logs"
+        return [problem(name, said, mend, **details)]
     if not found.enabled:
         when = "with this computer" if manager.lingering else "when you log in"
         what = f"running, but it does not start {when}"

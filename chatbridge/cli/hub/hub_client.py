@@ -181,7 +181,10 @@ class HubClient:
 
 def _content(line: Json, name: str) -> Json:
     if "error" in line:
-        raise HubRefused(str(line["error"]), kind=str(line.get("kind", "")))
+        said = str(line["error"])
+        if "this hub does not know" in said:  # a hub of 0.1.0 would have its service stopped
+            said = said.replace("chatbridge stop", "chatbridge restart")
+        raise HubRefused(said, kind=str(line.get("kind", "")))
     if not isinstance(content := line.get(name), dict):
         raise HubUnreachable(UNREADABLE)
     return content

@@ -110,6 +110,7 @@ class Launchd:
         return found
 
     def start(self) -> None:
+        _check_program()
         job = _job()
         if job is None or job.pid is None:
             _prepare_log()
@@ -122,6 +123,7 @@ class Launchd:
         if job is None:
             self.start()
             return
+        _check_program()
         _prepare_log()
         if job.pid is not None:
             # Before `kickstart -k`, which kills at once.
@@ -171,6 +173,19 @@ def _agent() -> dict[str, object]:
 
 def _path() -> str:
     return os.path.join(os.path.expanduser("~"), "Library/LaunchAgents", f"{LABEL}.plist")
+
+
+def _check_program() -> None:
+    """:raises ServiceFailed:"""
+    import plistlib
+    from xml.parsers.expat import ExpatError
+
+    try:
+        with open(_path(), "rb") as file:
+            program = plistlib.load(file)["ProgramArguments"][0]
+    except (OSError, ValueError, LookupError, TypeError, ExpatError):
+        return  # launchd says what is wrong with it
+    manager.check_program(str(program))
 
 
 def _log() -> str:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from chatbridge import extras, runtime_paths
+from chatbridge.core.errors import ServiceFailed
 from chatbridge.system.platform import MACOS
 
 if TYPE_CHECKING:
@@ -106,6 +107,16 @@ def why_no_install(manager: Manager) -> str | None:
             f"Run: {extras.lasting_command()}, and then: chatbridge service install"
         )
     return why_not
+
+
+def check_program(path: str) -> None:
+    """:raises ServiceFailed: what the service starts has gone, as after an installation in another
+    place or under another name. Nothing was stopped."""
+    if os.path.isabs(path) and not os.path.exists(path):
+        raise ServiceFailed(
+            f"the service starts {path}, which is not there any more. Nothing was stopped. To let "
+            "it start this chatbridge, run: chatbridge service install"
+        )
 
 
 def command() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -96,11 +97,13 @@ class Systemd:
         return found
 
     def start(self) -> None:
+        self._check_program()
         # Both of them forget an earlier series of failures: a person has looked at it now.
         _run("systemctl", "--user", "reset-failed", SERVICE, SOCKET)
         self._systemctl("start", SOCKET, SERVICE)
 
     def restart(self) -> None:
+        self._check_program()
         _run("systemctl", "--user", "reset-failed", SERVICE, SOCKET)
         self._systemctl("start", SOCKET)
         self._systemctl("restart", SERVICE)
@@ -118,6 +121,12 @@ class Systemd:
                 f"{runtime_paths.log_path(runtime_paths.state_dir())}"
             )
         return [*words, *(options or ("--lines=100", "--no-pager"))]
+
+    def _check_program(self) -> None:
+        """:raises ServiceFailed:"""
+        said = _run("systemctl", "--user", "show", SERVICE, "--property=ExecStart").stdout
+        if found := re.search(r"\bpath=(/[^;\n]*) ;", said):
+            manager.check_program(found[1])
 
     def _systemctl(self, *words: str) -> None:
         """:raises ServiceFailed:"""

@@ -38,7 +38,7 @@ from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.cards.phrases import format_duration
-from chatbridge.core.errors import CommandUnusable
+from chatbridge.core.errors import ChatbridgeError, CommandUnusable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
@@ -98,7 +98,13 @@ class CommandTool(ToolHandler):
         return self._described(schema=schema_of(self._command), description=description)
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        begun = await self._means.operations.begin(await self._operation(arguments, call))
+        try:
+            begun = await self._means.operations.begin(await self._operation(arguments, call))
+        except ChatbridgeError:
+            earlier = await self._begun_before(arguments, call)
+            if earlier is None:
+                raise
+            begun = earlier
         if not self._command.synchronous:
             return await self._started(begun, call)
         return await self._waited(begun, call)
@@ -122,15 +128,30 @@ class CommandTool(ToolHandler):
             return replace(operation, stage=Stage.AWAITING_APPROVAL)
         return operation
 
+    async def _begun_before(self, arguments: dict[str, Any], call: ToolCall) -> Operation | None:
+        """What this call has begun at an earlier hub. It goes on, though it could not begin now."""
+        argv, folder, _ = await asyncio.to_thread(self._asked, arguments, call)
+        earlier = await self._means.operations.store.undelivered(call.name, tool=self.name)
+        return next((it for it in earlier if it.plan.command == (argv, folder)), None)
+
+    def _asked(
+        self, arguments: dict[str, Any], call: ToolCall
+    ) -> tuple[tuple[str, ...], str, Path]:
+        """The command as a list, its folder, and the project. :raises ToolInputError: :raises
+        CommandUnusable:"""
+        project = project_folder(call.project.key, started_here(call))
+        folder = folder_of(self._command, arguments, project)
+        argv = argv_of(self._command, arguments, project=project, folder=folder)
+        return argv, str(folder), project
+
     def _plan(self, arguments: dict[str, Any], call: ToolCall) -> Plan:
         """Looks at the disk. :raises ToolInputError: :raises CommandUnusable:"""
-        command, means = self._command, self._means
-        project = project_folder(call.project.key, started_here(call))
-        folder = folder_of(command, arguments, project)
+        command = self._command
+        argv, folder, project = self._asked(arguments, call)
         return Plan(
-            argv=argv_of(command, arguments, project=project, folder=folder),
-            executable=means.programs.find(command.argv[0], project=project),
-            folder=str(folder),
+            argv=argv,
+            executable=self._means.programs.find(command.argv[0], project=project),
+            folder=folder,
             environment=command.environment,
             timeout=command.timeout,
             output_limit=command.output_limit,

@@ -131,7 +131,7 @@ class Broker:
         self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
     ) -> _Found | None:
         """Return the earlier ask that this call continues instead of opening `fresh`."""
-        known = await self.waiting_calls.resume(tx, call.name, fresh.fingerprint)
+        known = await self.waiting_calls.resume(tx, call.name, fresh)
         if known is not None:
             return (*known, None)
         if fresh.needs_caller:
@@ -188,7 +188,7 @@ class Broker:
             ask = await tx.ask(ask_id)
             if ask is None or not fits(ask):
                 raise UnknownAsk(ask_id)
-            known = await self.waiting_calls.resume(tx, name, ask.fingerprint)
+            known = await self.waiting_calls.resume(tx, name, ask)
             if known is not None:
                 return (*known, None)
             mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]

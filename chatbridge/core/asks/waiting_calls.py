@@ -264,18 +264,17 @@ class WaitingCalls:
         """Whether its client has said that it does not wait for the response."""
         return name.request in self._link(name.link).cancelled
 
-    async def resume(
-        self, tx: Transaction, name: CallName, fingerprint: str
-    ) -> tuple[Ask, Call] | None:
+    async def resume(self, tx: Transaction, name: CallName, wanted: Ask) -> tuple[Ask, Call] | None:
         """Return the ask and the call if this call was made before. A link never repeats a
-        delivered call, so the same name then means that the client has reused its id.
+        delivered call, so the same name then means that the client has reused its id. So do other
+        words than those of `wanted`.
         :raises CallCancelled: the client has cancelled this call before it was processed."""
         self.check_not_cancelled(name)
         call = await tx.call(name)
         if call is None or call.delivered_at is not None:
             return None
         ask = await tx.ask(call.ask_id)
-        if ask is None or ask.fingerprint != fingerprint or self._is_expired(ask, call):
+        if ask is None or not _is_same(ask, wanted) or self._is_expired(ask, call):
             return None
         if self._is_given_up(call):  # while no hub was running
             changed = await self._end_calls(tx, [call])
@@ -408,3 +407,16 @@ class WaitingCalls:
     def _is_given_up(self, call: Call) -> bool:
         """Whether the client has given the call up silently."""
         return call.counts_until is not None and self._clock.time() > call.counts_until
+
+
+def _is_same(ask: Ask, wanted: Ask) -> bool:
+    """Whether both ask the same. What goes into the fingerprint of an approval has changed since
+    0.1.0, so what would be allowed decides there."""
+    return ask.fingerprint == wanted.fingerprint or (
+        ask.approval and _allowed_by(ask) == _allowed_by(wanted)
+    )
+
+
+def _allowed_by(ask: Ask) -> tuple[object, ...]:
+    subjects = [(q.subject.code, q.subject.file) for q in ask.questions if q.subject]
+    return ask.project.key, ask.tool, ask.dialect, subjects

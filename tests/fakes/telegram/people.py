@@ -315,6 +315,12 @@ class Chat:
     def phone(self, person: User) -> Phone:
         return Phone(self._service, self._record, person)
 
+    def had(self, message_id: int) -> None:
+        """The bot has sent a message with this number, long before the test."""
+        with self._service.changed:
+            self._service.last_id = message_id - 1
+            self._service.post(self._record, self._service.bot, formatted("…"))
+
     @property
     def topics(self) -> dict[int, str]:
         with self._service.changed:
