@@ -68,7 +68,7 @@ async def test_where_agents_have_tokens_nobody_is_told_to_connect_a_client(
     accepted = tokens.Tokens(str(machine.state))
     owner = accepted.owner(given)
     assert owner is not None
-    accepted.note_used(owner, now=100.0)
+    await accepted.note_used(owner, now=100.0)
     for found in await machine.look(*both):
         assert (found.mark, found.what) == (Mark.FINE, "over HTTP: build-server")
 
