@@ -14,11 +14,12 @@ from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.people import people_in
-from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
+from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.setting_rules import first_problem
 from chatbridge.settings import secrets
 
 ABOUT = """\

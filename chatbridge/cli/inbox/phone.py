@@ -25,6 +25,7 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.inbox.link import inbox_address, login_link, own_inbox
 from chatbridge.cli.inbox.tailscale import AGAIN, Tailscale
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.qr import coloured, qr_lines
 from chatbridge.cli.ui.running import columns
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
@@ -179,8 +180,6 @@ def _agreed(*, quiet: bool) -> bool:
 
 def show(link: str, *, in_tailnet: bool) -> None:
     """The code comes last: it has to fit into the window as a whole."""
-    from chatbridge.cli.people import coloured, qr_lines
-
     prompts.say()
     if in_tailnet:
         prompts.wrapped("The phone has to be in the same tailnet: log in to Tailscale there, too.")

@@ -20,18 +20,19 @@ from pydantic import SecretStr, ValidationError
 from chatbridge.channels.spec import ChannelSpec, Table
 from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import add_people, listed_names, pair
+from chatbridge.cli.pairing import pair
+from chatbridge.cli.people import add_people, listed_names
 from chatbridge.cli.setup.state import (
     Setup,
     Work,
     ask_on_the_phone,
-    first_problem,
     name_of,
     read_secret,
 )
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
+from chatbridge.setting_rules import first_problem
 from chatbridge.settings import secrets
 
 Finder = Callable[[str], str | None]

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import restart_hub
@@ -66,11 +64,6 @@ class Setup:
         change(self.path, {("default_timeout",): wait, ("max_timeout",): most})
         self.keeps("how long agents wait")
         restart_hub(start=False)
-
-
-def first_problem(error: ValidationError) -> str:
-    """Without the value: it may be a token in the wrong place."""
-    return error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
 
 
 def read_secret(file: str) -> str:
