@@ -27,7 +27,14 @@ from chatbridge.cli.connect.plans import (
     wanted_wait,
     write,
 )
-from chatbridge.cli.ui.running import WrongUsage, colourful, columns, fitted, say
+from chatbridge.cli.ui.running import (
+    WrongUsage,
+    columns,
+    fitted,
+    is_interactive,
+    prints_colours,
+    say,
+)
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
@@ -222,7 +229,7 @@ def agreed(*, yes: bool, again: str) -> int | None:
     """Whether to write: None, or the exit code if not."""
     if yes:
         return None
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_interactive():
         say(f"Nothing was written: nobody is there to ask. To write it: {again}")
         return 2
     try:
@@ -245,4 +252,4 @@ def remark(sign: str, text: str) -> None:
 
 
 def _painted(text: str, colour: str) -> str:
-    return f"{colour}{text}{_PLAIN}" if colour and colourful() else text
+    return f"{colour}{text}{_PLAIN}" if colour and prints_colours() else text

@@ -8,7 +8,6 @@ import inspect
 import json
 import logging
 import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -160,7 +159,7 @@ def _work(given: argparse.Namespace) -> int:
     use_zone(find_zone(context.settings.quiet.zone))
     if not given.tonight:
         return run(context, all_checks(), as_json=given.json)
-    if not given.json and sys.stdin.isatty() and sys.stdout.isatty():
+    if not given.json and running.is_interactive():
         tonight.offer_test_question(context)
     return run_tonight(context, as_json=given.json)
 

@@ -13,7 +13,6 @@ import os
 import re
 import ssl
 import time
-from ipaddress import ip_address
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from chatbridge import __version__
 from chatbridge.cli.hub.tool_client import NoAnswer, content_of
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.text import one_line
+from chatbridge.setting_rules import is_loopback
 from chatbridge.tool_names import ASK_USER
 
 Json = dict[str, Any]
@@ -79,19 +79,12 @@ def parse_address(url: str, *, plain_http: bool = False) -> Address:
     usable = _HOST.fullmatch(host) and _PATH.fullmatch(path)
     if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
-    if parts.scheme == "http" and not (plain_http or _is_loopback(host)):
+    if parts.scheme == "http" and not (plain_http or is_loopback(host)):
         raise WrongUsage(
             f"--hub {url!r}: HTTP is not encrypted, and whoever reads the token can use it. Use\n"
             "https://, or add --plain-http if the network itself is encrypted (a tailnet, a VPN)"
         )
     return Address(host, port, path, encrypted=parts.scheme == "https")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def given_token() -> str:

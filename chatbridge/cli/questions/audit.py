@@ -28,8 +28,7 @@ from chatbridge.store.database import Connection
 from chatbridge.store.fence import POSTGRES
 from chatbridge.store.sqlite import migrate
 from chatbridge.store.sqlite.connection import SqliteConnection
-
-Json = dict[str, Any]
+from chatbridge.store.sqlite.reading import mode_to_read
 
 OFF = (
     "There is no audit trail: it is off. To switch it on: enabled = true under [audit] in "
@@ -104,9 +103,7 @@ async def _opened(settings: Settings) -> Connection | None:
         if not path.exists():
             return None
         await migrate.check(path)
-        log = path.with_name(path.name + "-wal")
-        mode = "mode=ro" if log.exists() else "immutable=1"
-        connection = await SqliteConnection.open(path, mode=mode)
+        connection = await SqliteConnection.open(path, mode=mode_to_read(path))
         there = "SELECT 1 FROM sqlite_master WHERE name = 'audit'"
     try:
         if await connection.rows(there):

@@ -18,7 +18,7 @@ from chatbridge.cli.service.manager import (
     this_manager,
     why_no_install,
 )
-from chatbridge.cli.ui.running import FAILED, WrongUsage, printable
+from chatbridge.cli.ui.running import FAILED, WrongUsage, is_interactive, printable
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link import search
@@ -103,8 +103,7 @@ def _linger(lingering: Lingering, wanted: bool | None, say: Say) -> None:
         say("  It stops when you log out, and questions wait. Lingering keeps it running and")
         say("  starts it with this computer.")
         try:
-            asked = sys.stdin.isatty() and sys.stdout.isatty()
-            answer = input("? Turn lingering on? [Y/n] ") if asked else "n"
+            answer = input("? Turn lingering on? [Y/n] ") if is_interactive() else "n"
         except EOFError:
             answer = "n"
         wanted = answer.strip().lower() in ("", "y", "yes")

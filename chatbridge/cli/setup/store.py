@@ -16,7 +16,7 @@ from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.ui import prompts, tables
-from chatbridge.cli.ui.running import WrongUsage, say
+from chatbridge.cli.ui.running import WrongUsage, is_interactive, say
 from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, StoreError
@@ -256,7 +256,7 @@ def _switch(target: Address, settings: Settings, *, unasked: bool) -> None:
 
 
 def _wanted(path: Path) -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_interactive():
         return False
     prompts.take_terminal("store copy")
     with prompts.unechoed():

@@ -7,7 +7,6 @@ Nothing blocks on a client that does not read. What it misses it finds with `sta
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -25,8 +24,6 @@ from chatbridge.core.model import CallName, Level, OperationEnd, Project
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
-
-log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
