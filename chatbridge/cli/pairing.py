@@ -21,6 +21,7 @@ from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.qr import coloured, qr_lines
 from chatbridge.cli.ui.running import columns
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+from chatbridge.core.text import one_line
 
 if TYPE_CHECKING:
     from chatbridge.channels.spec import ChannelSpec
@@ -64,8 +65,8 @@ def pair(
         if claim is None:
             return False
         if claim:
-            who, person = prompts.shown(str(claim["name"])), claim["person"]
-            username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
+            who, person = one_line(str(claim["name"])), claim["person"]
+            username = f", @{one_line(str(claim['username']))}" if claim["username"] else ""
             how = "The code was sent by" if claim.get("typed") else "Start pressed by"
             prompts.good(f"{how} {who} (id {person}{username})")
             if prompts.confirm(question, default=False):
@@ -157,7 +158,7 @@ def _trouble(channel: str) -> str | None:
     except ChatbridgeError:
         return None
     said = next((it["trouble"] for it in channels if it["name"] == channel), None)
-    return None if said is None or "allowed_users is empty" in said else prompts.shown(said)
+    return None if said is None or "allowed_users is empty" in said else one_line(said)
 
 
 class Screen:

@@ -19,6 +19,7 @@ from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, read_secre
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line
 from chatbridge.setting_rules import first_problem
 from chatbridge.settings import secrets
 
@@ -43,7 +44,7 @@ def ask(setup: Setup) -> None:
             _save(setup, {"topic": topic, "answers": answers})
             break
         except ChatbridgeError as error:  # the phone may have this topic already
-            why = prompts.shown(f"{error}. Nothing was written.")
+            why = one_line(f"{error}. Nothing was written.")
             if not prompts.enter_or_escape(partial(prompts.bad, why, "Press Enter to try again.")):
                 raise KeyboardInterrupt from None
     prompts.good("a test message is on its way to your phone")

@@ -19,7 +19,7 @@ from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table
-from chatbridge.cli.ui.wording import cell, counted, shown
+from chatbridge.cli.ui.wording import cell, counted, display_path
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.definition import Command, published
 from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition
@@ -98,7 +98,7 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     for file in files:
         name = file.file.name
         if names.count(name) > 1 or not is_definition(name):
-            name = shown(file.file)
+            name = display_path(file.file)
         for each in file.problems:
             what = f"{told(each)} [{each.kind}] (accepted: {each.accepted})"
             found.append(problem(name, what, each.mend))
@@ -120,7 +120,7 @@ def told(problem: Problem) -> str:
 
 
 def _nothing(dirs: Sequence[Path]) -> str:
-    folders = ", ".join(map(shown, dirs)) or "commands.dirs"
+    folders = ", ".join(map(display_path, dirs)) or "commands.dirs"
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
 
@@ -186,11 +186,11 @@ def _add(given: Sequence[str]) -> int:
         try:
             path = copy(name, folder)
         except FileExistsError as error:
-            say(f"{shown(error.filename)} already exists and was not changed.")
+            say(f"{display_path(error.filename)} already exists and was not changed.")
             refused = True
             continue
         added.append(path)
-        print(f"Added {shown(path)}")
+        print(f"Added {display_path(path)}")
     if not added:
         return FAILED
     library = library_of(settings)
@@ -239,12 +239,12 @@ def program_findings(name: str, commands: Iterable[Command], settings: Settings)
     programs = Programs(settings.commands.path, projects=lambda: projects)
     found = []
     for folder, refusal in programs.refused().items():
-        which, why = shown(folder), refusal.why
+        which, why = display_path(folder), refusal.why
         found.append(problem(name, f"{which} in commands.path is not used: {why}", refusal.mend))
     files: dict[str, list[str]] = {}
     for command in commands:
         named = files.setdefault(command.argv[0], [])
-        named += [shown(command.file)] * (shown(command.file) not in named)
+        named += [display_path(command.file)] * (display_path(command.file) not in named)
     for program, named in files.items():
         try:
             programs.find(program)

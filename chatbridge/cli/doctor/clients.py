@@ -12,7 +12,7 @@ from chatbridge.cli.connect.catalogue import PLUGIN
 from chatbridge.cli.connect.plans import Found, connected_in, found_clients
 from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.ui.wording import HOUR, counted, duration, first_of, shown
+from chatbridge.cli.ui.wording import HOUR, counted, display_path, duration, first_of
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.hub.http.tokens import Token, listed
 
@@ -85,7 +85,7 @@ def limit_of(found: Found, longest: float) -> Finding:
     if client.timeout is not None:
         possible = client.numbers(max(longest, HOUR))[client.timeout] / client.unit
     if limit is None or limit >= min(longest, possible or limit) or name in WAIT_WITH_PROGRESS:
-        how = "by its plug-in" if found.plugin else f"in {shown(found.file)}"
+        how = "by its plug-in" if found.plugin else f"in {display_path(found.file)}"
         return fine(name, f"connected {how}", **details)
     what = f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}"
     again = f"chatbridge connect {name}{' --project' if found.project else ''}"
@@ -99,7 +99,7 @@ def commands(context: DoctorContext) -> list[Finding]:
     library = library_of(settings)
     library.load()
     found = [
-        problem(NAME, f"{shown(each.file)}: {told(each)}", each.mend, **each.as_json())
+        problem(NAME, f"{display_path(each.file)}: {told(each)}", each.mend, **each.as_json())
         for each in library.problems[:SHOWN_AT_MOST]
     ]
     if more := len(library.problems) - len(found):
@@ -108,7 +108,7 @@ def commands(context: DoctorContext) -> list[Finding]:
     if found:
         return found
     dirs = settings.commands.dirs
-    folders = ", ".join(map(shown, dirs)) or "no folder (commands.dirs is empty)"
+    folders = ", ".join(map(display_path, dirs)) or "no folder (commands.dirs is empty)"
     details = {
         "folders": [str(folder) for folder in dirs],
         "files": [str(file.file) for file in library.files],

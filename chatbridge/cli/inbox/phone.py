@@ -27,7 +27,7 @@ from chatbridge.cli.inbox.tailscale import AGAIN, Tailscale
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.qr import coloured, qr_lines
 from chatbridge.cli.ui.running import columns
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.wording import display_path
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
 from chatbridge.settings import load
 
@@ -136,7 +136,7 @@ def _through(
     steps = [f"  run    {command}"] if not place.serves else []
     if changes:
         said = ", ".join(f"{'.'.join(key)} = {json.dumps(it)}" for key, it in changes.items())
-        steps.append(f"  write  {said} in {shown(config_file())}, and restart the hub")
+        steps.append(f"  write  {said} in {display_path(config_file())}, and restart the hub")
     if not steps:
         return served
     if not quiet:

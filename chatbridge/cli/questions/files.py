@@ -69,7 +69,7 @@ def show(given: argparse.Namespace) -> int:
 def _print(files: list[tuple[int, Json]]) -> None:
     from chatbridge.cli.ui import tables
     from chatbridge.cli.ui.tables import Column, Table
-    from chatbridge.cli.ui.wording import cell, shown
+    from chatbridge.cli.ui.wording import cell, display_path
     from chatbridge.core.cards.attached import format_size
 
     columns = (
@@ -87,7 +87,7 @@ def _print(files: list[tuple[int, Json]]) -> None:
             cell(file["type"]),
             format_size(file["size"]),
             cell(file["from"]),
-            cell(shown(file["path"])) if file["path"] else "in the inbox",
+            cell(display_path(file["path"])) if file["path"] else "in the inbox",
         )
         for number, file in files
     ]

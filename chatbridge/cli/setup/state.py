@@ -20,6 +20,7 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, SettingsError
+from chatbridge.core.text import one_line
 from chatbridge.durations import parse
 from chatbridge.settings import Settings, load
 
@@ -114,7 +115,7 @@ def ask_at(place: str, *, hint: str) -> bool:
             took = time.monotonic() - asked_at
             outcome = calls.content("wait_for_answer", {"askId": ticket["askId"]})
     except (NoAnswer, ChatbridgeError) as error:
-        prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
+        prompts.bad("The test question could not be asked.", one_line(str(error)))
         return False
     if not outcome.get("answered"):
         prompts.say("  The test question was not answered. To try again: chatbridge setup")
@@ -137,7 +138,7 @@ def _answered(ask_id: str, place: str, hint: str, since: float) -> bool:
                     hinted = True
                     prompts.say(f"  {hint}")
                     for name, why in found["troubles"].items():
-                        prompts.remark(f"{name}: {prompts.shown(why)}")
+                        prompts.remark(f"{name}: {one_line(why)}")
     finally:
         if not ended:
             with suppress(ChatbridgeError):

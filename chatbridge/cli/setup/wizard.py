@@ -24,7 +24,7 @@ from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
-from chatbridge.core.text import title_of
+from chatbridge.core.text import one_line, title_of
 from chatbridge.durations import parse
 from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
@@ -73,7 +73,7 @@ def run(leave_out: Sequence[str]) -> int:
         return INTERRUPTED
     except ChatbridgeError as error:
         prompts.say()
-        prompts.bad(prompts.shown(str(error)))
+        prompts.bad(one_line(str(error)))
         prompts.say()
         prompts.wrapped(f"{setup.summary} Continue any time: chatbridge setup")
         return 1
@@ -118,7 +118,7 @@ def _set_phone(setup: Setup) -> None:
         served = reachable(yes=False)
     except ChatbridgeError as error:
         what, _, then = str(error).partition(". ")
-        prompts.bad(prompts.shown(what))
+        prompts.bad(one_line(what))
         prompts.explain(then)
         return
     if served is not None:
@@ -208,7 +208,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
         try:
             plans.append(plan(client, leave_out=leave_out))
         except ChatbridgeError as error:
-            prompts.bad(prompts.shown(str(error)))
+            prompts.bad(one_line(str(error)))
     plans = [it for it in plans if it.changes]
     if not plans:
         return False
@@ -226,7 +226,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
         try:
             write(it)
         except ChatbridgeError as error:
-            prompts.bad(prompts.shown(str(error)))
+            prompts.bad(one_line(str(error)))
         else:
             setup.keeps(it.shown)
             connected = True

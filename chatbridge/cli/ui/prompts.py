@@ -20,12 +20,8 @@ from typing import Any, Generic, TypeVar
 from chatbridge.cli.ui import running
 from chatbridge.cli.ui.running import columns, printable
 from chatbridge.core.errors import NoTerminal
-from chatbridge.core.text import one_line
 
 T = TypeVar("T")
-
-shown = one_line
-"""What somebody else wrote, as one line that cannot steer the terminal."""
 
 ESCAPE = "\x1b"
 ENTER = "\r\n"

@@ -21,9 +21,9 @@ def cell(text: str) -> str:
     return isolated(line) if turning else line
 
 
-def shown(path: str | os.PathLike[str]) -> str:
-    """A path as people write it."""
-    text, home = os.fspath(path), os.path.expanduser("~")
+def display_path(path: str | os.PathLike[str], *, home: str | None = None) -> str:
+    """A path as people write it: `~/notes`. `home`: where it is, if not where this user's is."""
+    text, home = os.fspath(path), home or os.path.expanduser("~")
     inside = os.path.isabs(home) and text.startswith(home.rstrip("/") + "/")
     return "~" + text[len(home.rstrip("/")) :] if inside else text
 

@@ -20,8 +20,8 @@ from chatbridge.commands.definitions.problems import (
     Problem,
     Unusable,
     Where,
+    described,
     shaped,
-    shown,
 )
 from chatbridge.commands.definitions.rules import rules
 from chatbridge.commands.definitions.versions import Translated, first_version
@@ -52,12 +52,12 @@ def check(
     places = Places(text)
     if not isinstance(raw, dict):
         accepted, mend = "one object in {…}", 'begin with { "schema": 2, … }'
-        whole = Finding((), "wrong_type", shown(raw), accepted, mend)
+        whole = Finding((), "wrong_type", described(raw), accepted, mend)
         return Checked(None, _placed([whole], places, file))
     version = raw.get("schema")
     if isinstance(version, int) and version > SCHEMA:
         accepted = f"versions up to {SCHEMA}, which is what this chatbridge knows"
-        found = f"version {shown(version)}"
+        found = f"version {described(version)}"
         newer = Finding(("schema",), "newer_schema", found, accepted, "update chatbridge")
         return Checked(None, _placed([newer], places, file))
     bad: list[Finding] = []
@@ -72,7 +72,7 @@ def check(
     told = [*bad, *made.problems, *(each for each in returned if each.where not in spoilt)]
     problems = list(_placed(told, places, file))
     for where, line, before in places.twice:
-        found = f"{shown(where[-1])} again, after line {before}"
+        found = f"{described(where[-1])} again, after line {before}"
         accepted, mend = "each key once in its object", "take one of them out"
         problems.append(Finding(where, "duplicate", found, accepted, mend).in_file(file, line))
     problems.sort(key=lambda each: (each.line or 0, each.column or 0))
@@ -87,7 +87,7 @@ def _newest(raw: dict[str, Any]) -> Translated:
         return as_said if version == SCHEMA else first_version(raw)
     mend = f'write "schema": {SCHEMA}'
     if "schema" in raw:
-        wrong = Finding(("schema",), "not_allowed", shown(version), f"{SCHEMA}, or 1", mend)
+        wrong = Finding(("schema",), "not_allowed", described(version), f"{SCHEMA}, or 1", mend)
     elif "subcommands" in raw or isinstance(raw.get("command"), list):
         wrong = Finding(("schema",), "missing", 'no "schema"', f"{SCHEMA}", mend)
     else:
@@ -106,7 +106,7 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
         kept = encodable(value).replace("\0", "")
         if kept != value:
             accepted = "text without NUL and without halves of characters"
-            bad.append(Finding(where, "not_allowed", shown(value), accepted, "take them out"))
+            bad.append(Finding(where, "not_allowed", described(value), accepted, "take them out"))
         return kept
     if isinstance(value, float) and not isfinite(value):
         accepted = "a number that a computer can count with"
@@ -254,7 +254,7 @@ def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
             before = text[:position].rstrip(_BLANK)
             position = len(before) - 1 if before.endswith(",") else position
     here, after = text[position : position + 1], text[position + 1 :].lstrip(_BLANK)[:1]
-    at = shown(here)
+    at = described(here)
     if not here:
         found, mend = "the end of the file", "close what is open: a text, [ or {"
     elif text.startswith(("//", "/*", "#"), position):
