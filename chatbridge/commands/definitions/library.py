@@ -17,8 +17,9 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.definitions.check import LARGEST, check
+from chatbridge.commands.definitions.check import check
 from chatbridge.commands.definitions.definition import Command, commands_of
+from chatbridge.commands.definitions.json_text import MAX_BYTES
 from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
 from chatbridge.commands.definitions.rules import named_tool, parts
 
@@ -192,8 +193,8 @@ def _read_file(path: Path, name: str, folder: int | None) -> Found:
                 raise Unusable("file", "it is not a file", "a file", "take it away from here")
             if folder is not None:
                 _only_the_owners(path, about)
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
             found, accepted = "more than a megabyte", "a file of at most 1 MB"
             raise Unusable("too_large", found, accepted, "make several files of it")
         return path, data.decode("utf-8")

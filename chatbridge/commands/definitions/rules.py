@@ -1,7 +1,7 @@
 """Checks rules between the fields of a definition, and rules for values beyond their types.
 
 The rules look at the raw values, so that all problems of a file are reported at once. They skip
-values of the wrong type, which `shape` reports.
+values of the wrong type, which `problems.shaped` reports.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from chatbridge.commands.arguments import executable
+from chatbridge.commands.arguments.environment import is_forbidden
 from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     BARE,
@@ -84,7 +84,7 @@ def _environment(names: object) -> Iterator[Finding]:
         if not isinstance(name, str):
             continue
         where: Where = ("environment", i)
-        if executable.never(name) or _LOADERS.fullmatch(name):
+        if is_forbidden(name) or _LOADERS.fullmatch(name):
             accepted = "variables that are neither chatbridge's own nor the loader's"
             yield Finding(where, "not_allowed", described(name), accepted, "take it out")
         elif name in seen:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
-from chatbridge.commands.arguments.argv import walk
+from chatbridge.commands.arguments.paths import walk
 from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
 from chatbridge.system.file_changes import OVERFLOW, Inotify, Stepwise

@@ -15,11 +15,11 @@ from uuid import uuid4
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.commands.arguments.argv import (
+    accepts_empty,
     argv_of,
-    empty_taken,
     folder_of,
     items_of,
-    plain,
+    plain_number,
     project_folder,
 )
 from chatbridge.commands.arguments.executable import Programs
@@ -187,8 +187,8 @@ _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
 
 
 def schema_of(command: Command) -> dict[str, Any]:
-    """In the plainest words of JSON Schema, because not every client knows all of them. `argv` and
-    `values` refuse more than it says."""
+    """In the plainest words of JSON Schema, because not every client knows all of them. `argv_of`
+    refuses more than it says."""
     properties = {option.name: _of_option(option) for option in command.options}
     if command.working_directory == ARGUMENT:
         about = "The folder to run in, inside the project. Default: its root"
@@ -232,10 +232,10 @@ def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
         low, high = value.minimum, value.maximum
         return present(
             enum=enum,
-            minimum=None if low is None else plain(low),
-            maximum=None if high is None else plain(high),
+            minimum=None if low is None else plain_number(low),
+            maximum=None if high is None else plain_number(high),
         )
-    empty = (empty_taken(option) or option.join is not None) and not value.within
+    empty = (accepts_empty(option) or option.join is not None) and not value.within
     return present(
         enum=enum,
         pattern=_pattern(value.pattern),

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from mcp.server.subscriptions import SubscriptionBus
 
-from chatbridge.commands.arguments.executable import Programs, environment_of
+from chatbridge.commands.arguments.environment import environment_of
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.definitions.watch import watch
 from chatbridge.commands.operations.fair_queue import FairQueue
