@@ -32,8 +32,8 @@ from chatbridge.commands.definitions.definition import (
     Items,
     Option,
     Value,
-    matcher,
 )
+from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import did_you_mean, one_line, shortened
 from chatbridge.tools.definition import refused, too_long

@@ -16,9 +16,9 @@ from chatbridge.commands.definitions.definition import (
     BARE,
     PROJECT,
     WORKING_DIRECTORY,
-    matcher,
     tool_name,
 )
+from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.commands.definitions.problems import Finding, Where, described
 
 LONGEST_TOOL_NAME = 64
