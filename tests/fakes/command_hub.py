@@ -177,8 +177,7 @@ async def command_hub(
             back=_at_once,
         )
         own = (AskUser(Waiting(here.broker, _nobody)),)
-        names = frozenset(tool.name for tool in own)
-        library = Library((folder / "tools",), reserved=names, may_be_missing=True)
+        library = Library((folder / "tools",), may_be_missing=True)
         library.load()
         means = Means(
             library=library,

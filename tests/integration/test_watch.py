@@ -206,7 +206,7 @@ async def test_a_file_behind_a_link_is_watched_where_it_lies(tools: Path, tmp_pa
 
 async def test_a_library_that_is_told_has_a_new_definition_at_once(tools: Path) -> None:
     written(tools, "git", definition("git", "status"))
-    library = Library([tools], reserved=frozenset())
+    library = Library([tools])
     library.load()
     different: asyncio.Queue[bool] = asyncio.Queue()
 

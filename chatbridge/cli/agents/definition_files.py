@@ -28,7 +28,6 @@ from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.text import did_you_mean, encodable
 from chatbridge.hub.wiring import known_projects
 from chatbridge.settings import Settings, load
-from chatbridge.tool_names import TOOLS
 
 Json = dict[str, Any]
 
@@ -37,7 +36,6 @@ def library_of(settings: Settings) -> Library:
     """The hub's own, not yet loaded."""
     return Library(
         settings.commands.dirs,
-        reserved=frozenset(TOOLS),
         may_be_missing="dirs" not in settings.commands.model_fields_set,
     )
 
@@ -57,7 +55,7 @@ def tools(given: argparse.Namespace) -> int:
 def _check(names: Sequence[str], *, as_json: bool) -> int:
     settings = load()
     if names:
-        library = Library((), reserved=frozenset(TOOLS))
+        library = Library(())
         library.load_files([Path(name) for name in names])
     else:
         library = library_of(settings)

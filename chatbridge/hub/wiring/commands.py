@@ -34,7 +34,6 @@ from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
 from chatbridge.hub.wiring.known_projects import KnownProjects
 from chatbridge.settings import Settings
-from chatbridge.tool_names import ASK_HUMAN, TOOLS
 from chatbridge.tools.call import ToolHandler
 
 log = logging.getLogger(__name__)
@@ -83,7 +82,6 @@ async def open_commands(
         log.warning("%s in commands.path is not used: %s", folder, refusal.why)
     library = Library(
         wanted.dirs,
-        reserved=frozenset((*TOOLS, ASK_HUMAN)),
         may_be_missing="dirs" not in wanted.model_fields_set,
     )
     await asyncio.to_thread(library.load)
