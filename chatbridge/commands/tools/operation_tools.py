@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, Tool
 
 from chatbridge.commands.operations.operations import SHORTEST_PREFIX
 from chatbridge.commands.tools import presentation
-from chatbridge.commands.tools.tool import Means, started_here
+from chatbridge.commands.tools.tool import CommandServices, started_here
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Stage
@@ -52,15 +52,15 @@ class _OperationTool(ToolHandler):
     read_only = idempotent = True
     open_world = False
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, services: CommandServices) -> None:
+        self._services = services
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        there = peer.local and self._means.library.commands
+        there = peer.local and self._services.library.commands
         return self._described() if there else None
 
     async def _find(self, operation_id: str, call: ToolCall) -> Operation:
-        return await self._means.operations.find(operation_id, project=call.project.key)
+        return await self._services.operations.find(operation_id, project=call.project.key)
 
 
 class Status(_OperationTool):
@@ -74,16 +74,16 @@ command is doing, between other work, and not `await`."""
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         started_here(call)
-        operations, now = self._means.operations, call.clock.time()
+        operations, now = self._services.operations, call.clock.time()
         if named := _one_named(arguments):
             one = await self._find(named, call)
             if one.stage is Stage.RUNNING:
-                one = replace(one, result=await self._means.outputs.printed(one.id))
-            record = presentation.record(one, now, file=self._means.file(one), whole=True)
+                one = replace(one, result=await self._services.outputs.printed(one.id))
+            record = presentation.record(one, now, file=self._services.file(one), whole=True)
             return json_result({"operations": [record]})
         listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
         found: dict[str, Any] = {"operations": [presentation.record(it, now) for it in listed]}
-        if problems := self._means.library.problems:
+        if problems := self._services.library.problems:
             found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
         return json_result(found)
 
@@ -107,13 +107,13 @@ time is up you are told what still runs, and it goes on."""
         ),
     )
 
-    def __init__(self, means: Means) -> None:
-        super().__init__(means)
+    def __init__(self, services: CommandServices) -> None:
+        super().__init__(services)
         self._waiting: Counter[str] = Counter()
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         started_here(call)
-        limit = self._means.limit(call, _timeout(arguments))
+        limit = self._services.limit(call, _timeout(arguments))
         wanted = await self._wanted(_all_named(arguments), call)
         if not wanted:
             return text_result(NOTHING)
@@ -122,15 +122,15 @@ time is up you are told what still runs, and it goes on."""
         if any(not each.ended for each in wanted) and self._waiting[link] < MOST_WAITING:
             self._waiting[link] += 1
             try:
-                with self._means.pushes.quiet(*ids):
+                with self._services.pushes.quiet(*ids):
                     # The limit counts from the call's own beginning.
-                    ending = asyncio.gather(*map(self._means.operations.ended, ids))
+                    ending = asyncio.gather(*map(self._services.operations.ended, ids))
                     began, doing = call.clock.time(), partial(self._doing, ids, call)
                     await call.watch(ending, began, limit=limit, doing=doing)
             finally:
                 self._waiting -= Counter((link,))
             wanted = [await self._find(each, call) for each in ids]
-        now, file, whole = call.clock.time(), self._means.file, len(wanted) == 1
+        now, file, whole = call.clock.time(), self._services.file, len(wanted) == 1
         if not all(each.ended for each in wanted):
             return text_result(_not_yet(wanted, call, now))
         found = [presentation.record(it, now, file=file(it), whole=whole) for it in wanted]
@@ -140,7 +140,7 @@ time is up you are told what still runs, and it goes on."""
         if named:
             found = [await self._find(each, call) for each in named]
             return list({each.id: each for each in found}.values())
-        listed = await self._means.operations.listed(project=call.project.key, limit=MOST_NAMED)
+        listed = await self._services.operations.listed(project=call.project.key, limit=MOST_NAMED)
         return [each for each in listed if not each.ended]
 
     async def _doing(self, ids: Sequence[str], call: ToolCall) -> str:
@@ -185,8 +185,8 @@ far stays done. Tells you whether it was cancelled or had ended before."""
             raise refused("reason is not valid", "reason", reason, "a text")
         found = await self._find(named, call)
         why = shortened(one_line(reason), LONGEST_REASON) if reason else None
-        with self._means.pushes.quiet(found.id):
-            ended, by_this = await self._means.operations.cancel(
+        with self._services.pushes.quiet(found.id):
+            ended, by_this = await self._services.operations.cancel(
                 found.id, project=call.project.key, reason=why
             )
         had_ended = f"It had ended: {presentation.sentence(ended)}"

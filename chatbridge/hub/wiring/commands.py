@@ -20,10 +20,10 @@ from chatbridge.commands.definitions.watch import watch
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
-from chatbridge.commands.operations.outputs import Outputs, Sweeping
+from chatbridge.commands.operations.outputs import Outputs, OutputSweeper
 from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.tools.notifications import Pushes, announce
-from chatbridge.commands.tools.tool import Means
+from chatbridge.commands.tools.tool import CommandServices
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.notices import Notices
@@ -106,7 +106,7 @@ async def open_commands(
             back=pushes.connected,
         )
         stack.push_async_callback(operations.close)
-        means = Means(
+        services = CommandServices(
             library=library,
             operations=operations,
             gate=gate,
@@ -115,9 +115,9 @@ async def open_commands(
             programs=programs,
             max_block=settings.max_block,
         )
-        offer = ToolList(own, means, store=store, clock=clock)
+        offer = ToolList(own, services, store=store, clock=clock)
         await offer.compare()
-        sweeping = Sweeping(
+        sweeper = OutputSweeper(
             store.operations,
             outputs,
             clock=clock,
@@ -132,7 +132,7 @@ async def open_commands(
             await tell_of_new_commands(found, store, clock=clock, tell=tell)
 
         background.keep("commands", operations.run)
-        background.keep("sweeping commands", sweeping.run)
+        background.keep("sweeper commands", sweeper.run)
         background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
         yield Commands(
             tools=offer.tools,
