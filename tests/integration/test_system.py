@@ -32,7 +32,7 @@ def test_ps_says_of_a_process_what_proc_says(monkeypatch: pytest.MonkeyPatch) ->
     assert shown is not None
     assert asked is not None
     assert asked._replace(started=shown.started) == shown
-    assert processes.everything()[os.getpid()] == asked
+    assert processes.all_processes()[os.getpid()] == asked
 
 
 def test_a_process_that_has_gone_is_not_found_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -283,7 +283,7 @@ def test_an_example_is_copied_into_the_owners_folder_and_works(
 def test_a_copy_names_the_schema_that_lies_beside_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in definition_files.names():
+    for name in definition_files.example_names():
         assert done(capsys, "add", name)[0] == 0
         said = json.loads((folder / f"{name}.json").read_text())["$schema"]
         assert said == f"./{SCHEMA}"

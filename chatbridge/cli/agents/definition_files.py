@@ -45,23 +45,23 @@ def tools(given: argparse.Namespace) -> int:
         return _check(given.file, as_json=given.json)
     if given.do == "list":
         return _list(as_json=given.json)
-    known = names()
+    known = example_names()
     if unknown := [name for name in given.name if name not in known]:
         near = did_you_mean(unknown[0], known, before=", ") or f"; there are: {', '.join(known)}"
         raise WrongUsage(f"there is no example {unknown[0]!r}{near}")
     return _add(given.name)
 
 
-def _check(names: Sequence[str], *, as_json: bool) -> int:
+def _check(paths: Sequence[str], *, as_json: bool) -> int:
     settings = load()
-    if names:
+    if paths:
         library = Library(())
-        library.load_files([Path(name) for name in names])
+        library.load_files(map(Path, paths))
     else:
         library = library_of(settings)
         library.load()
         if not library.files and not as_json:
-            print(_nothing(settings.commands.dirs))
+            print(_no_definitions(settings.commands.dirs))
             return 0
     programs = program_findings("programs", library.commands.values(), settings)
     ok = not library.problems and all(found.mark is not Mark.PROBLEM for found in programs)
@@ -98,10 +98,10 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
         if names.count(name) > 1 or not is_definition(name):
             name = display_path(file.file)
         for each in file.problems:
-            what = f"{told(each)} [{each.kind}] (accepted: {each.accepted})"
+            what = f"{summary_of(each)} [{each.kind}] (accepted: {each.accepted})"
             found.append(problem(name, what, each.mend))
         for each in file.remarks:
-            what = f"{told(each)} [{each.kind}] ({each.accepted})"
+            what = f"{summary_of(each)} [{each.kind}] ({each.accepted})"
             found.append(remark(name, what, each.mend))
         if file.commands and not file.problems:
             found.append(fine(name, counted(len(file.commands), "tool")))
@@ -110,14 +110,14 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     return found
 
 
-def told(problem: Problem) -> str:
+def summary_of(problem: Problem) -> str:
     """What it is, in one line, without the file, and without what would be accepted."""
     line = f"line {problem.line}" if problem.line else ""
     place = ", ".join(filter(None, (line, problem.path)))
     return f"{place}: {problem.found}" if place else problem.found
 
 
-def _nothing(dirs: Sequence[Path]) -> str:
+def _no_definitions(dirs: Sequence[Path]) -> str:
     folders = ", ".join(map(display_path, dirs)) or "commands.dirs"
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
@@ -149,7 +149,7 @@ def _list(*, as_json: bool) -> int:
         ]
         tables.write(Table(columns=columns, rows=rows))
     elif not library.problems:
-        print(_nothing(settings.commands.dirs))
+        print(_no_definitions(settings.commands.dirs))
     if library.problems:
         say(f"{counted(len(library.problems), 'problem')} in your files: chatbridge tools check")
     return 0
@@ -171,7 +171,7 @@ def _tool_object(command: Command) -> Json:
 def _add(given: Sequence[str]) -> int:
     settings = load()
     if not given:
-        abouts = [(it, str(json.loads(_content(it))["description"])) for it in names()]
+        abouts = [(it, str(json.loads(_example(it))["description"])) for it in example_names()]
         rows = [(cell(it), cell(about.partition(". ")[0].rstrip("."))) for it, about in abouts]
         columns = (Column(title="NAME"), Column(title="FOR", gives_way=True))
         tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
@@ -182,7 +182,7 @@ def _add(given: Sequence[str]) -> int:
     folder, added, refused = settings.commands.dirs[0], [], False
     for name in dict.fromkeys(given):
         try:
-            path = copy(name, folder)
+            path = copy_example(name, folder)
         except FileExistsError as error:
             say(f"{display_path(error.filename)} already exists and was not changed.")
             refused = True
@@ -203,29 +203,29 @@ def _add(given: Sequence[str]) -> int:
 ENDING = ".json"
 SCHEMA = ".tools.schema.json"
 """What editors check files with, beside the copies: the examples' own is not where those are."""
-_SCHEMA_HERE = "../tools.schema.json"
+_SCHEMA_OF_EXAMPLES = "../tools.schema.json"
 _EXAMPLES = os.path.join(
     os.path.dirname(__file__), "..", "..", "commands", "definitions", "examples"
 )
 
 
-def names() -> list[str]:
+def example_names() -> list[str]:
     found = (name for name in os.listdir(_EXAMPLES) if name.endswith(ENDING))
     return sorted(name.removesuffix(ENDING) for name in found)
 
 
-def copy(name: str, folder: Path) -> Path:
+def copy_example(name: str, folder: Path) -> Path:
     """:raises FileExistsError: a file of this name is there, and stays as it is."""
-    content, path = _content(name), folder / f"{name}{ENDING}"
+    content, path = _example(name), folder / f"{name}{ENDING}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     own = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(own, "w", encoding="utf-8") as file:
-        file.write(content.replace(f'"{_SCHEMA_HERE}"', f'"./{SCHEMA}"', 1))
+        file.write(content.replace(f'"{_SCHEMA_OF_EXAMPLES}"', f'"./{SCHEMA}"', 1))
     (folder / SCHEMA).write_text(published(), encoding="utf-8")
     return path
 
 
-def _content(name: str) -> str:
+def _example(name: str) -> str:
     return Path(_EXAMPLES, f"{name}{ENDING}").read_text(encoding="utf-8")
 
 

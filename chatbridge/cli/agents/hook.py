@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, named
+from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, identify
 from chatbridge.tool_names import TOOLS
 
 TYPE_CHECKING = False
@@ -72,18 +72,18 @@ have such hooks, too: what you write reaches them in the same way.
   }
 """
 CLIENT = "chatbridge-hook"
-QUESTIONS = "AskUserQuestion"
+QUESTION_TOOL = "AskUserQuestion"
 PLUGIN = "--plugin"
 OWN_TOOLS = [
     f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
 ]
 """Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
-PEOPLES = ("denied", "cancelled")
+DECIDED_BY_A_PERSON = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
-NOTICE_WITHIN = 20.0
-LONGEST_MESSAGE, LONGEST_TITLE = 4_000, 100
-MOST = 8 * 1024 * 1024
+NOTICE_SECONDS = 20.0
+MAX_MESSAGE, MAX_TITLE = 4_000, 100
+MAX_EVENT_BYTES = 8 * 1024 * 1024
 TITLES = {
     "permission_prompt": "Waiting for a permission",
     "idle_prompt": "Waiting for you",
@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
         _complain(f"{error}.\n\n{HELP}")
         return 1
     try:
-        event = json.loads(sys.stdin.buffer.read(MOST))
+        event = json.loads(sys.stdin.buffer.read(MAX_EVENT_BYTES))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
         if in_plugin:
@@ -118,7 +118,7 @@ def main(argv: list[str]) -> int:
 
             if has_own_hook(event.get("hook_event_name")):
                 return 0
-        _take(event, named(event), limit)
+        _handle(event, identify(event), limit)
     except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
@@ -150,9 +150,9 @@ def _say(output: Json) -> None:
         left = left[os.write(1, left) :]
 
 
-def _take(event: Json, about: HookEvent, limit: int | None) -> None:
+def _handle(event: Json, about: HookEvent, limit: int | None) -> None:
     """Do what this event is for, and tell the client what it has to know."""
-    asks, own = event.get("tool_name") == QUESTIONS, about.client == CLAUDE_CODE
+    asks, own = event.get("tool_name") == QUESTION_TOOL, about.client == CLAUDE_CODE
     match about.name:
         case "PostToolUse" if "agent_id" not in event:  # or a part of the agent alone would read it
             _pass_on(event, about, stops=False)
@@ -172,7 +172,7 @@ def _take(event: Json, about: HookEvent, limit: int | None) -> None:
                 output = {"hookEventName": about.name, "decision": decision}
                 _say({"hookSpecificOutput": output})
         case "Notification" if own and (notice := _notification(event)):
-            _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
+            _call_tool("notify_user", {**notice, "level": "info"}, event, within=NOTICE_SECONDS)
 
 
 def _pass_on(event: Json, about: HookEvent, *, stops: bool) -> None:
@@ -200,11 +200,11 @@ def _what_next(event: Json, limit: int | None) -> None:
     if not isinstance(words, str) or not words.strip():
         words = last_words(event)
     arguments = {
-        "lastWords": words[:LONGEST_MESSAGE],
+        "lastWords": words[:MAX_MESSAGE],
         "again": event.get("stop_hook_active") is True,
     }
     went_on = Prompts(event).any_new
-    result = _called("what_next", arguments, event, limit=limit, unless=went_on)
+    result = _call_tool("what_next", arguments, event, limit=limit, unless=went_on)
     if not result.get("isError") and (task := json.loads(_text(result)).get("next")):
         _say({"decision": "block", "reason": str(task)})
 
@@ -223,16 +223,18 @@ def _decision(event: Json, limit: int | None) -> Json | None:
     from chatbridge.cli.agents.transcript import Transcript
 
     elsewhere = Transcript(event).settled
-    return decided(_called("approve_tool_use", arguments, event, limit=limit, unless=elsewhere))
+    return decision_in(
+        _call_tool("approve_tool_use", arguments, event, limit=limit, unless=elsewhere)
+    )
 
 
-def decided(result: Json) -> Json | None:
+def decision_in(result: Json) -> Json | None:
     """The decision in a result of `approve_tool_use`, if it is a person's."""
     meta = result.get("_meta")
     if result.get("isError"):
         return None
     decision = json.loads(_text(result))
-    peoples = isinstance(meta, dict) and meta.get(OUTCOME) in PEOPLES
+    peoples = isinstance(meta, dict) and meta.get(OUTCOME) in DECIDED_BY_A_PERSON
     match decision:
         case {"behavior": "allow", "updatedInput": dict(given)}:
             return {"behavior": "allow", "updatedInput": given}
@@ -265,11 +267,11 @@ def _notification(event: Json) -> Json | None:
         return None
     title = TITLES.get(kind) if isinstance(kind, str) else None
     title = title or (own if isinstance(own, str) and own.strip() else None)
-    cut = {"message": message[:LONGEST_MESSAGE], "title": (title or "")[:LONGEST_TITLE]}
+    cut = {"message": message[:MAX_MESSAGE], "title": (title or "")[:MAX_TITLE]}
     return {name: text for name, text in cut.items() if text}
 
 
-def _called(
+def _call_tool(
     tool: str,
     arguments: Json,
     event: Json,

@@ -35,7 +35,7 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 from chatbridge.link.root import find_root
 
-LEAST = 3600.0
+MIN_WAIT_SECONDS = 3600.0
 """A phone is not looked at every five minutes: no client should give up within the hour."""
 
 
@@ -173,7 +173,7 @@ def plan(
     """
     known, here = client_of(client), places(environ)
     if wait is None:
-        wait = LEAST if removal else wanted_wait()
+        wait = MIN_WAIT_SECONDS if removal else wanted_wait()
     wanted = wanted_in(known, here, project, wait, start, leave_out=leave_out, removal=removal)
     changes = [_change_in(it, known, here, project=project, removal=removal) for it in wanted]
     restart = "Running agents keep it until their next start." if removal else known.restart
@@ -248,7 +248,7 @@ def wanted_wait() -> float:
 
     found = settings.load()
     next_task = found.claude.wait if found.claude.when_done == "ask" else 0.0
-    return max(found.max_timeout, next_task, LEAST)
+    return max(found.max_timeout, next_task, MIN_WAIT_SECONDS)
 
 
 def file_of(client: Client, at: Places, project: Path | None) -> Path:
@@ -308,7 +308,7 @@ def _change_in(
     )
 
 
-WIDEST = 160
+MAX_LINE = 160
 _SECRET = re.compile(
     r"""(?ix)
     (?P<name> (?:token|secret|passw|api_?key|authorization|credential) [\w-]* ["']? \s*[:=]\s* )
@@ -357,7 +357,7 @@ class Change:
 def _lines(content: bytes | None) -> list[str]:
     text = (content or b"").decode(errors="replace").removeprefix("\ufeff")
     lines = [_SECRET.sub(r"\g<name>…", line.rstrip("\r")) for line in text.split("\n")]
-    shown = [visible(it if len(it) <= WIDEST else f"{it[:WIDEST]}…") for it in lines]
+    shown = [visible(it if len(it) <= MAX_LINE else f"{it[:MAX_LINE]}…") for it in lines]
     return shown[:-1] if text.endswith("\n") or not text else shown
 
 

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
-from chatbridge.cli.agents.definition_files import library_of, program_findings, told
+from chatbridge.cli.agents.definition_files import library_of, program_findings, summary_of
 from chatbridge.cli.connect.catalogue import PLUGIN
 from chatbridge.cli.connect.plans import Found, connected_in, found_clients
 from chatbridge.cli.database import DatabaseServer
@@ -19,7 +19,7 @@ from chatbridge.hub.http.tokens import Token, listed
 WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
 NAME = "commands"
-SHOWN_AT_MOST = 5
+MAX_LISTED = 5
 
 
 def connected_clients() -> list[Found]:
@@ -99,8 +99,8 @@ def commands(context: DoctorContext) -> list[Finding]:
     library = library_of(settings)
     library.load()
     found = [
-        problem(NAME, f"{display_path(each.file)}: {told(each)}", each.mend, **each.as_json())
-        for each in library.problems[:SHOWN_AT_MOST]
+        problem(NAME, f"{display_path(each.file)}: {summary_of(each)}", each.mend, **each.as_json())
+        for each in library.problems[:MAX_LISTED]
     ]
     if more := len(library.problems) - len(found):
         found.append(problem(NAME, counted(more, "more problem"), "chatbridge tools check"))

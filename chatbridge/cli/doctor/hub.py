@@ -21,7 +21,7 @@ from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED
 from chatbridge.settings.secrets import folder_of
 from chatbridge.system.processes import same_network
 
-LONGEST_PROJECT = 18
+MAX_PROJECT = 18
 
 
 async def hub(context: DoctorContext) -> Sequence[Finding]:
@@ -123,12 +123,12 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
     for link in links:
         version = str(link["version"])
         if version != __version__:
-            project = shortened(one_line(str(link["project"])), LONGEST_PROJECT)
+            project = shortened(one_line(str(link["project"])), MAX_PROJECT)
             by_version.setdefault(version, []).append(project)
     for version, projects in sorted(by_version.items()):
         kind = "older" if _is_older(version) else "newer"
         names, count = sorted(set(projects)), len(projects)
-        which, where = shortened(one_line(version), LONGEST_PROJECT), first_of(names)
+        which, where = shortened(one_line(version), MAX_PROJECT), first_of(names)
         said = f"{count} {kind} links ({which}) in {where}: restart these agents"
         if count == 1:
             said = f"one {kind} link ({which}) in {where}: restart that agent"

@@ -38,7 +38,7 @@ from chatbridge.system.platform import MACOS
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
-THREADS_END_WITHIN = 0.3
+THREAD_END_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def doctor(given: argparse.Namespace) -> int:
     code = running.run(lambda: _work(given))
     others = [it for it in threading.enumerate() if it is not threading.main_thread()]
     for thread in others:
-        thread.join(THREADS_END_WITHIN)
+        thread.join(THREAD_END_SECONDS)
     if any(thread.is_alive() and not thread.daemon for thread in others):
         # A resolver that waits for a dead network cannot be stopped, and holds the process.
         os._exit(code)

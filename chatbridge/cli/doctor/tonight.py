@@ -34,8 +34,8 @@ from chatbridge.core.text import one_line, shortened
 
 NIGHT = 8 * HOUR
 RECENT = HOUR
-LEAST_FREE = 500 * 1024**2
-LONGEST_NAME = 40
+MIN_FREE_BYTES = 500 * 1024**2
+MAX_NAME = 40
 ENDED = "SELECT * FROM asks WHERE settled_at > ?"
 ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
 TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
@@ -70,7 +70,7 @@ async def phone(context: DoctorContext) -> Sequence[Finding]:
     if last is None or last.by is None:
         what = "nobody has answered from a phone in the last hour"
         return [problem("phone", what, TEST_QUESTION)]
-    who = shortened(one_line(last.by.name), LONGEST_NAME) or "somebody"
+    who = shortened(one_line(last.by.name), MAX_NAME) or "somebody"
     ago = lasted(max(context.clock.time() - last.at, 0.0))
     return [fine("phone", f"{who} answered {in_place(last.by.channel)} {ago} ago")]
 
@@ -171,7 +171,7 @@ def deadlines(context: DoctorContext) -> list[Finding]:
     if not ending:
         return []
     first = min(ending, key=_deadline)
-    project = shortened(one_line(first.project.name), LONGEST_NAME)
+    project = shortened(one_line(first.project.name), MAX_NAME)
     what = f"{counted(len(ending), 'open question')} would time out in the night"
     at = f"{project} at {format_time(_deadline(first), now=now)}"
     detail = f", {at}" if len(ending) == 1 else f", the first ({at})"
@@ -233,7 +233,7 @@ def disk(context: DoctorContext) -> list[Finding]:
     free = shutil.disk_usage(folder).free
     shown = f"{free / 1024**3:,.0f} GB" if free >= 10 * 1024**3 else f"{free / 1024**2:,.0f} MB"
     where = "where the log is" if context.settings.server() else "where the database is"
-    if free < LEAST_FREE:
+    if free < MIN_FREE_BYTES:
         what = f"{shown} free {where}"
         return [problem("disk", what, "make room, or questions cannot be stored", free=free)]
     return [fine("disk", f"{shown} free", free=free)]

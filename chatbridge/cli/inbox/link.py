@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chatbridge.channels.web.settings import Web
     from chatbridge.settings import Settings
 
-ADDRESS_WITHIN = 5.0
+ADDRESS_SECONDS = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
 NO_LEADER = (
     "There is no inbox, because no hub leads at present. Find out why: chatbridge doctor, and then "
@@ -72,7 +72,7 @@ def login_link(address: str) -> str:
 
 def inbox_address(state: str) -> str:
     """:raises ChatbridgeError: the hub that runs has none."""
-    until = time.monotonic() + ADDRESS_WITHIN
+    until = time.monotonic() + ADDRESS_SECONDS
     while (info := lock_file.read(state)) is None or info.web is None:
         hub = _of_several()
         if hub.leader:

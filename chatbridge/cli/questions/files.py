@@ -19,9 +19,9 @@ from chatbridge.core.errors import ChatbridgeError
 
 Json = dict[str, Any]
 
-MOST_DATA_BYTES = 2_500_000
+MAX_DATA_BYTES = 2_500_000
 """Of files that go to the hub as base64, in a line of 4 MiB."""
-OPENED = {
+OPENED_TYPES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
     "image/gif": ".gif",
@@ -111,7 +111,7 @@ def _open(file: Json) -> int:
     from shutil import which
     from tempfile import mkdtemp
 
-    end = OPENED.get(file["type"])
+    end = OPENED_TYPES.get(file["type"])
     if end is None:
         complain(f"A file of the type {file['type']} is not opened. Copy it with: --save FOLDER")
         return FAILED
@@ -190,7 +190,7 @@ def attachments(paths: list[str], limits: Json) -> Json:
         return {"attachments": [{"path": path} for path in paths]}
     from base64 import b64encode
 
-    found, left = [], MOST_DATA_BYTES
+    found, left = [], MAX_DATA_BYTES
     for path in paths:
         with open(path, "rb") as content:
             data = content.read(left + 1)

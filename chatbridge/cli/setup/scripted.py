@@ -10,7 +10,7 @@ import argparse
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.web.spec import WEB
-from chatbridge.cli.connect.plans import LEAST, plan, write
+from chatbridge.cli.connect.plans import MIN_WAIT_SECONDS, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
@@ -43,7 +43,7 @@ def run(given: argparse.Namespace) -> int:
     steps: list[Work] = []
     longest = None
     if given.wait is not None:
-        longest = max(2 * _wait(setup, given.wait), LEAST)
+        longest = max(2 * _wait(setup, given.wait), MIN_WAIT_SECONDS)
         steps.append(lambda: setup.save_wait(given.wait))
     plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
     for spec, own in channels:  # others may need packages that are not installed

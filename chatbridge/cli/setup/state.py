@@ -25,12 +25,12 @@ from chatbridge.durations import parse
 from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
-LARGEST_SECRET = 4096
+MAX_SECRET_CHARACTERS = 4096
 LIKE_TOKEN = re.compile(r"[^/]{24,}")
 CLIENT = "setup"
 QUESTION: dict[str, Any] = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
 QUESTION_SECONDS = 600.0
-LOOK_EVERY_SECONDS = 0.3
+CHECK_SECONDS = 0.3
 HINT_AFTER_SECONDS = 15.0
 
 
@@ -72,10 +72,10 @@ def read_secret(file: str) -> str:
     :raises SettingsError: without what is in it."""
     try:
         if file == "-":
-            found = sys.stdin.read(LARGEST_SECRET)
+            found = sys.stdin.read(MAX_SECRET_CHARACTERS)
         else:
             with Path(file).open(encoding="utf-8") as opened:
-                found = opened.read(LARGEST_SECRET)
+                found = opened.read(MAX_SECRET_CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise SettingsError(f"{name_of(file)} cannot be read: {why}") from None
@@ -131,7 +131,7 @@ def _answered(ask_id: str, place: str, hint: str, since: float) -> bool:
     try:
         with prompts.keys():
             prompts.say_with_later(f"  A test question is {place}. Answer it there.")
-            while not ended and prompts.key(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
+            while not ended and prompts.key(CHECK_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 ended = found["ended"] is not None
                 if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:

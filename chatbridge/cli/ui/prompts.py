@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 ESCAPE = "\x1b"
 ENTER = "\r\n"
-WIDEST = 80
+MAX_WIDTH = 80
 LATER = "Esc: later"
 LOCAL_MODES = 3
 """Where `tcgetattr` has them."""
-SEQUENCE_WITHIN = 0.05
+ESCAPE_SEQUENCE_SECONDS = 0.05
 """The rest of an arrow key's bytes comes at once; after Esc alone nothing does."""
 
 
@@ -85,7 +85,7 @@ def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
     begin = re.match(r" *([✓✗!] |\d\. )?", text)
     hanging = " " * (begin.end() if begin else 0)
-    lines = running.wrapped(printable(text), min(columns(), WIDEST), hanging=hanging)
+    lines = running.wrapped(printable(text), min(columns(), MAX_WIDTH), hanging=hanging)
     say("\n".join(lines))
     return len(lines)
 
@@ -107,7 +107,7 @@ def say_with_later(text: str) -> None:
 
 def with_key(text: str, *keys: str) -> str:
     """With the keys that do something at the right edge: the first of these that fit there."""
-    room = min(columns(), WIDEST) - len(text) - 1
+    room = min(columns(), MAX_WIDTH) - len(text) - 1
     return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
 
@@ -192,7 +192,7 @@ def key(seconds: float | None, *, until: int | None = None) -> str | None:
     pressed = os.read(0, 1).decode("ascii", "replace")
     if not pressed:
         raise KeyboardInterrupt  # the terminal has gone
-    if pressed == ESCAPE and select.select([0], [], [], SEQUENCE_WITHIN)[0]:
+    if pressed == ESCAPE and select.select([0], [], [], ESCAPE_SEQUENCE_SECONDS)[0]:
         os.read(0, 64)  # an arrow, for instance
         return ""
     return pressed

@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 FAILED, WRONG_USAGE, UNREACHABLE = 1, 2, 4
-INTERRUPTED, NOBODY_READS = 130, 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 """What a shell calls a command that Ctrl-C, or a closed pipe, has ended."""
-WIDEST = 100
+MAX_WIDTH = 100
 HELP_WIDTH = 80
 
 
@@ -42,7 +42,7 @@ def run(work: Callable[[], int]) -> int:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
-            return NOBODY_READS
+            return BROKEN_PIPE
         complain(str(error))
         return FAILED
     except KeyboardInterrupt:
@@ -78,7 +78,7 @@ def say(*lines: str) -> None:
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
         if sys.stderr.isatty():
-            width = min(columns(), WIDEST)
+            width = min(columns(), MAX_WIDTH)
             told = [piece for line in told for piece in wrapped(line, width) or [""]]
         sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()

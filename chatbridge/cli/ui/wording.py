@@ -39,7 +39,7 @@ def first_of(names: Sequence[str], *, most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-SOON = 600.0
+SECONDS_SHOWN_BELOW = 600.0
 HOUR, DAY = 3600, 86400
 
 
@@ -62,7 +62,7 @@ def left(deadline: float | None, *, now: float) -> str:
     if deadline is None:
         return "no limit"
     rest = max(int(deadline - now), 0)
-    if rest < SOON:
+    if rest < SECONDS_SHOWN_BELOW:
         return f"{rest // 60}:{rest % 60:02}"
     if rest < HOUR:
         return f"{rest // 60} min"

@@ -21,7 +21,7 @@ from chatbridge.commands.definitions.definition import (
 from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.commands.definitions.problems import Finding, Where, described
 
-LONGEST_TOOL_NAME = 64
+MAX_TOOL_NAME = 64
 """What the models' providers take."""
 _LOADERS = re.compile("LD_.*|DYLD_.*|GCONV_PATH|BASH_ENV|ENV|SHELLOPTS|IFS|PS4", re.DOTALL)
 """They make a program load or run what somebody else chose."""
@@ -102,9 +102,9 @@ def _working_directory(where: Where, value: object) -> Iterator[Finding]:
 def _tool_name(where: Where, name: object, tool: str, seen: set[str]) -> Iterator[Finding]:
     if tool in seen:
         yield twice(where, name, 'rename one of them; "-" and "_" count as the same')
-    elif len(tool) > LONGEST_TOOL_NAME:
+    elif len(tool) > MAX_TOOL_NAME:
         found = f"{described(tool)}, which has {len(tool)}"
-        accepted = f"a tool's name of at most {LONGEST_TOOL_NAME} characters"
+        accepted = f"a tool's name of at most {MAX_TOOL_NAME} characters"
         yield Finding(where, "range", found, accepted, "make one of the two names shorter")
     seen.add(tool)
 

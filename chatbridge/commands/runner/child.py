@@ -81,7 +81,7 @@ class Child:
         """Look whether the first process has gone."""
         if self.exited:
             return
-        found = children.look(self.pid)
+        found = children.ended(self.pid)
         if found is None:
             return
         self._exit = found

@@ -26,11 +26,11 @@ from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text
 from chatbridge.tools.definition import number_field, object_schema, refused, text_field
 
 ONE, SEVERAL = "operationId", "operationIds"
-MOST_NAMED = 100
-MOST_LISTED = 20
-LONGEST_REASON = 200
-DEFAULT_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 300.0, 3600.0
-MOST_WAITING = 20
+MAX_NAMED = 100
+MAX_LISTED = 20
+MAX_REASON = 200
+DEFAULT_WAIT_SECONDS, MAX_WAIT_SECONDS = 300.0, 3600.0
+MAX_WAITING = 20
 """Waiting calls of one agent. Each may wait for a hundred operations; further calls look once."""
 ID_SCHEMA = text_field(
     f"An operation's id, or the first {SHORTEST_PREFIX} characters of it", minLength=SHORTEST_PREFIX
@@ -81,10 +81,10 @@ command is doing, between other work, and not `await`."""
                 one = replace(one, result=await self._services.outputs.printed(one.id))
             record = presentation.record(one, now, file=self._services.file(one), whole=True)
             return json_result({"operations": [record]})
-        listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
+        listed = await operations.listed(project=call.project.key, limit=MAX_LISTED)
         found: dict[str, Any] = {"operations": [presentation.record(it, now) for it in listed]}
         if problems := self._services.library.problems:
-            found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
+            found["problems"] = [problem.as_json() for problem in problems[:MAX_LISTED]]
         return json_result(found)
 
 
@@ -98,11 +98,11 @@ working and look with `status`, which never waits. Give operationId or operation
 it waits for all that are on the way in this project. What has ended is returned at once; when the \
 time is up you are told what still runs, and it goes on."""
     schema = _schema(
-        operationIds={"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
+        operationIds={"type": "array", "items": ID_SCHEMA, "maxItems": MAX_NAMED},
         timeout=number_field(
             "Seconds to wait at most",
             minimum=0,
-            maximum=LONGEST_WAIT_SECONDS,
+            maximum=MAX_WAIT_SECONDS,
             default=DEFAULT_WAIT_SECONDS,
         ),
     )
@@ -119,7 +119,7 @@ time is up you are told what still runs, and it goes on."""
             return text_result(NOTHING)
         ids = [each.id for each in wanted]
         link = call.name.link
-        if any(not each.ended for each in wanted) and self._waiting[link] < MOST_WAITING:
+        if any(not each.ended for each in wanted) and self._waiting[link] < MAX_WAITING:
             self._waiting[link] += 1
             try:
                 with self._services.pushes.quiet(*ids):
@@ -140,7 +140,7 @@ time is up you are told what still runs, and it goes on."""
         if named:
             found = [await self._find(each, call) for each in named]
             return list({each.id: each for each in found}.values())
-        listed = await self._services.operations.listed(project=call.project.key, limit=MOST_NAMED)
+        listed = await self._services.operations.listed(project=call.project.key, limit=MAX_NAMED)
         return [each for each in listed if not each.ended]
 
     async def _doing(self, ids: Sequence[str], call: ToolCall) -> str:
@@ -160,8 +160,8 @@ def _not_yet(wanted: Sequence[Operation], call: ToolCall, now: float) -> str:
 def _timeout(arguments: dict[str, Any]) -> float:
     given = arguments.get("timeout", DEFAULT_WAIT_SECONDS)
     number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not number or not 0 <= given <= LONGEST_WAIT_SECONDS:
-        accepted = f"0 to {LONGEST_WAIT_SECONDS:.0f} s"
+    if not number or not 0 <= given <= MAX_WAIT_SECONDS:
+        accepted = f"0 to {MAX_WAIT_SECONDS:.0f} s"
         raise refused("timeout is out of range", "timeout", given, accepted)
     return float(given)
 
@@ -184,7 +184,7 @@ far stays done. Tells you whether it was cancelled or had ended before."""
         if reason is not None and not isinstance(reason, str):
             raise refused("reason is not valid", "reason", reason, "a text")
         found = await self._find(named, call)
-        why = shortened(one_line(reason), LONGEST_REASON) if reason else None
+        why = shortened(one_line(reason), MAX_REASON) if reason else None
         with self._services.pushes.quiet(found.id):
             ended, by_this = await self._services.operations.cancel(
                 found.id, project=call.project.key, reason=why
@@ -205,8 +205,8 @@ def _all_named(arguments: dict[str, Any]) -> list[str]:
     one, several = _one_named(arguments), arguments.get(SEVERAL)
     if several is None:
         return [] if one is None else [one]
-    if not isinstance(several, list) or len(several) > MOST_NAMED:
-        accepted = f"a list of at most {MOST_NAMED} ids"
+    if not isinstance(several, list) or len(several) > MAX_NAMED:
+        accepted = f"a list of at most {MAX_NAMED} ids"
         raise refused(f"{SEVERAL} is not valid", SEVERAL, several, accepted)
     named = [_checked(each, f"{SEVERAL}[{at}]") for at, each in enumerate(several)]
     return list(dict.fromkeys([*([one] if one else []), *named]))
