@@ -16,10 +16,10 @@ from chatbridge.cli.connect.editing import (
     CannotEdit,
     Keys,
     Unparsable,
-    at,
     line_end,
     nested,
     newline_of,
+    value_at,
 )
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
@@ -85,8 +85,8 @@ class Yaml:
             above, node = pair, pair[1]
         return text
 
-    def bare(self, text: str, keys: Keys) -> bool:
-        return bool(at(self.load(text), keys) == {})
+    def is_empty(self, text: str, keys: Keys) -> bool:
+        return bool(value_at(self.load(text), keys) == {})
 
 
 def _composed(text: str) -> Node | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, summary_of
 from chatbridge.cli.connect.catalogue import PLUGIN
-from chatbridge.cli.connect.plans import Found, connected_in, found_clients
+from chatbridge.cli.connect.installed import InstalledClient, connected_in, installed_clients
 from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import HOUR, counted, display_path, duration, first_of
@@ -22,9 +22,9 @@ NAME = "commands"
 MAX_LISTED = 5
 
 
-def connected_clients() -> list[Found]:
+def connected_clients() -> list[InstalledClient]:
     """Those that have chatbridge, everywhere or in this folder, and those that cannot be read."""
-    connected = [client for client in found_clients() if client.connected or client.problem]
+    connected = [client for client in installed_clients() if client.connected or client.problem]
     try:
         connected += connected_in(Path.cwd())
     except OSError:
@@ -38,8 +38,8 @@ def clients(context: DoctorContext) -> list[Finding]:
         return [limit_of(client, context.settings.max_timeout) for client in connected]
     if elsewhere := agents_elsewhere(context):
         return elsewhere
-    if found := found_clients():
-        what = f"none is set up; found here: {', '.join(it.client.shown for it in found)}"
+    if found := installed_clients():
+        what = f"none is set up; found here: {', '.join(it.client.title for it in found)}"
         return [remark("agents", what, f"chatbridge connect {found[0].client.name}")]
     elsewhere_too = "for one on another machine: chatbridge token add NAME"
     return [remark("agents", "none is set up", "chatbridge connect claude-code", elsewhere_too)]
@@ -71,7 +71,7 @@ def _tokens(context: DoctorContext) -> list[tuple[Token, float | None]]:
     return asyncio.run(shared_tokens.listed(address))
 
 
-def limit_of(found: Found, longest: float) -> Finding:
+def limit_of(found: InstalledClient, longest: float) -> Finding:
     """Whether it lets a question wait that long."""
     client, limit = found.client, found.gives_up
     name = client.name

@@ -15,7 +15,7 @@ from typing import Any
 
 from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.cli.connect.plans import Found
+from chatbridge.cli.connect.installed import InstalledClient
 from chatbridge.cli.connect.readiness import Readiness, readiness
 from chatbridge.cli.database import asks
 from chatbridge.cli.doctor.clients import agents_elsewhere, connected_clients, limit_of
@@ -200,7 +200,7 @@ def agents(context: DoctorContext) -> list[Finding]:
     return [_agent(it, context.settings.default_timeout) for it in connected]
 
 
-def _agent(found: Found, wait: float) -> Finding:
+def _agent(found: InstalledClient, wait: float) -> Finding:
     name, again = found.client.name, f"chatbridge connect {found.client.name}"
     if found.problem is not None:
         return problem(name, found.problem)
@@ -218,7 +218,7 @@ def _agent(found: Found, wait: float) -> Finding:
     return limit if limit.mark is not Mark.FINE else replace(limit, what=_has(found, ready))
 
 
-def _has(found: Found, ready: Readiness) -> str:
+def _has(found: InstalledClient, ready: Readiness) -> str:
     own = found.gives_up
     limit = "no limit is known" if own is None else f"a call waits up to {lasted(own)}"
     have = [word for word in ("permission", "hooks") if getattr(ready, word)]

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.web.spec import WEB
 from chatbridge.cli.connect.command import PARTS
-from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
+from chatbridge.cli.connect.installed import installed_clients
+from chatbridge.cli.connect.plans import Plan, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.commands import inbox
@@ -191,14 +192,14 @@ def _set_service(setup: Setup) -> None:
 
 def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether one was connected that was not before."""
-    found = found_clients()
+    found = installed_clients()
     if not found:
         prompts.explain("  No agent was found here. For any other: chatbridge connect --print")
         return False
     choices = [
         Choice(
             value=it.client.name,
-            title=f"{it.client.shown}{', connected' if it.connected else ''}",
+            title=f"{it.client.title}{', connected' if it.connected else ''}",
             picked=it.problem is None,
         )
         for it in found
@@ -228,6 +229,6 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
         except ChatbridgeError as error:
             prompts.bad(one_line(str(error)))
         else:
-            setup.keeps(it.shown)
+            setup.keeps(it.title)
             connected = True
     return connected

@@ -23,9 +23,9 @@ def cell(text: str) -> str:
 
 def display_path(path: str | os.PathLike[str], *, home: str | None = None) -> str:
     """A path as people write it: `~/notes`. `home`: where it is, if not where this user's is."""
-    text, home = os.fspath(path), home or os.path.expanduser("~")
-    inside = os.path.isabs(home) and text.startswith(home.rstrip("/") + "/")
-    return "~" + text[len(home.rstrip("/")) :] if inside else text
+    text = os.fspath(path)
+    home = (home or os.path.expanduser("~")).rstrip("/")
+    return f"~{text[len(home) :]}" if home and text.startswith(f"{home}/") else text
 
 
 def counted(number: int, word: str) -> str:
