@@ -12,8 +12,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from chatbridge import lock_file
-from chatbridge.attachments.files import RECEIVED, SENT, stored_bytes
+from chatbridge.attachments.files import RECEIVED, SENT
 from chatbridge.attachments.pictures import EXTRA, can_shrink
+from chatbridge.attachments.quota_folder import stored_bytes
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
