@@ -110,7 +110,7 @@ class _TryLater(Exception):
 
 
 class RemoteToolClient:
-    """As `tool_client.Calls`, for a hub at an address. `client` is who it says that it is."""
+    """As `tool_client.ToolClient`, for a hub at an address. `client` is who it says that it is."""
 
     def __init__(self, address: HubAddress, token: str, client: str) -> None:
         self.address = address
