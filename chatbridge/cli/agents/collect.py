@@ -1,8 +1,7 @@
-"""What the owner has written to the agent whose client runs a hook: asked of the hub that runs, if
-one does, and handed over once.
+"""Fetches what the owner has written to the agent whose client runs a hook.
 
-This happens after every tool of an agent, so that it has to be quick: standard library only, no
-link, no hub is started, and a hub that hangs is left alone.
+This happens after every tool of an agent, so it has to be quick: it uses the standard library only,
+needs no link, starts no hub, and does not wait for one that hangs.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PREFACE_KEYS = ("cwd", "root", "file", "label")
 
 def collect(event: Json, client: str, *, stops: bool, say: Callable[[str], None]) -> bool:
     """Say what waits for this agent, and confirm it. Return whether something was said. `stops`:
-    the agent is about to. :raises OSError: it cannot be said, and goes on waiting."""
+    the agent is about to stop. :raises OSError: it cannot be said, and goes on waiting."""
     link = link_name(event)
     if link is None or not enter_folder(event, client):
         return False

@@ -77,7 +77,7 @@ PLUGIN = "--plugin"
 OWN_TOOLS = [
     f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
 ]
-"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
+"""As our plug-in names them. It cannot bring a permission for them along, and they only ask."""
 DECIDED_BY_A_PERSON = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -94,7 +94,7 @@ TITLES = {
 
 def main(argv: list[str]) -> int:
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # closed by whoever started us: none of our pipes shall be taken for it
+        pass  # a standard file that is closed: no pipe of ours may get its number
     os.close(spare)
     if "-h" in argv or "--help" in argv:
         from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
@@ -137,7 +137,7 @@ def limit_in(argv: list[str]) -> int | None:
 
 
 def _complain(text: str) -> None:
-    """Where somebody can read it; where nobody can, that is no reason to fail."""
+    """Write it to standard error, if that is open."""
     try:
         os.write(2, text.encode(errors="replace"))
     except OSError:
@@ -234,17 +234,17 @@ def decision_in(result: Json) -> Json | None:
     if result.get("isError"):
         return None
     decision = json.loads(_text(result))
-    peoples = isinstance(meta, dict) and meta.get(OUTCOME) in DECIDED_BY_A_PERSON
+    by_person = isinstance(meta, dict) and meta.get(OUTCOME) in DECIDED_BY_A_PERSON
     match decision:
         case {"behavior": "allow", "updatedInput": dict(given)}:
             return {"behavior": "allow", "updatedInput": given}
-        case {"behavior": "deny", "message": str(message)} if peoples:
+        case {"behavior": "deny", "message": str(message)} if by_person:
             return {"behavior": "deny", "message": message}
     return None
 
 
 def _text(result: Json) -> str:
-    """The text that a result consists of; JSON for nothing, if it is more or less than that."""
+    """The text of a result that is one text; else an empty JSON object."""
     match result.get("content"):
         case [{"text": str(text)}]:
             return text
@@ -280,8 +280,9 @@ def _call_tool(
     limit: int | None = None,
     unless: Callable[[], bool] | None = None,
 ) -> Json:
-    """The result of the call, which the hub may take `within` seconds for. `limit`: when we shall
-    be ended. `unless`: whether somebody has decided elsewhere. :raises NoAnswer:"""
+    """The result of the call, for which the hub may take `within` seconds. `limit`: after how many
+    seconds the client ends us. `unless`: whether somebody has decided elsewhere. :raises
+    NoAnswer:"""
     import signal
 
     from chatbridge.cli.agents.collect import link_name

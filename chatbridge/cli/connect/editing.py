@@ -75,6 +75,6 @@ def newline_of(text: str) -> str:
 
 
 def line_end(text: str, position: int) -> int:
-    """Behind the line of this place."""
+    """Where the line of this place ends, its line break included."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end + 1

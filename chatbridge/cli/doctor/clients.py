@@ -17,7 +17,7 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.hub.http.tokens import Token, listed
 
 WAIT_WITH_PROGRESS = ("opencode",)
-"""Their limit is one of silence, and a waiting call is never silent."""
+"""Their limit is for silence, and a waiting call reports progress."""
 NAME = "commands"
 MAX_LISTED = 5
 

@@ -25,7 +25,7 @@ from chatbridge.link.search import FIRST_LIMIT
 Json = dict[str, Any]
 
 GREETING_SECONDS = 2 * FIRST_LIMIT
-"""A link gives up looking for a hub after half of it; the rest is for a hub that is slow."""
+"""A link looks for a hub for half of it; the rest is for a hub that is slow."""
 CHECK_SECONDS = 2.0
 ALONE = "chatbridge/alone"
 """Marks a result that the link gave by itself, as there is no hub."""
@@ -60,8 +60,8 @@ class OwnRelay(Relay):
 
 
 class ToolClient:
-    """The client's side of a link. `client` are the name and the title that it gives. `wake` can be
-    read once a signal has come: one that comes just before a wait does not end it."""
+    """The client's side of a link. `client` has the name and the title that it gives. `wake` can be
+    read after a signal, so that one that comes just before a wait ends it."""
 
     def __init__(
         self, client: dict[str, str], reads: int, writes: int, *, wake: int | None = None
@@ -193,10 +193,15 @@ def own_link(
     wake: int | None = None,
 ) -> Iterator[ToolClient]:
     """A link that runs until the end of the block. It may then take a moment to tell the hub that
-    the last response has arrived. `client` and `title` are who it says that it is, `folder` where
-    it works, and `name` its own name, where it is to be one that was there before. `limit`: after
-    so many seconds nobody waits for a call any more. `quiet`: what the link would say on standard
-    error is said by others. `wake`: as for `ToolClient`."""
+    the last response has arrived.
+
+    :param client: the client's name, and `title` how people call it
+    :param folder: where the link works
+    :param name: the link's name, to go on as one that was there before; None: a new one
+    :param limit: after how many seconds nobody waits for a call any more
+    :param quiet: the link writes nothing to standard error
+    :param wake: as for `ToolClient`
+    """
     link_reads, we_write = os.pipe()
     we_read, link_writes = os.pipe()
     child = os.fork()

@@ -36,8 +36,8 @@ OPENED_TYPES = {
     "audio/webm": ".webm",
     "audio/flac": ".flac",
 }
-"""The types that are opened, and the names' ends by which programs know them: a file that looks
-like something else to one of them is still opened as this."""
+"""The types that are opened, and the endings by which programs know them, whatever a file's own
+name is."""
 MAX_NAME = 100
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
 

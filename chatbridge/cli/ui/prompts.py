@@ -97,7 +97,7 @@ def explain(text: str) -> None:
 
 
 def say_with_later(text: str) -> None:
-    """That Esc leaves it is said at the right edge, or below."""
+    """Say it, and at the right edge or below that Esc leaves."""
     line = with_key(text, LATER)
     if line == text:
         wrapped(text)
@@ -106,7 +106,7 @@ def say_with_later(text: str) -> None:
 
 
 def with_key(text: str, *keys: str) -> str:
-    """With the keys that do something at the right edge: the first of these that fit there."""
+    """With the first of these hints about keys that fits at the right edge."""
     room = min(columns(), MAX_WIDTH) - len(text) - 1
     return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
@@ -174,8 +174,8 @@ def forget_typed() -> None:
 
 @contextmanager
 def keys() -> Iterator[None]:
-    """Keys come one by one and are not shown. What was typed before is dropped: what a person is to
-    press is said inside, else a quick one presses in vain."""
+    """Keys come one by one and are not shown. What was typed before is dropped, so say inside what
+    to press: what a quick person presses before would be lost."""
     before = termios.tcgetattr(0)
     try:
         tty.setcbreak(0)
@@ -199,7 +199,7 @@ def key(seconds: float | None, *, until: int | None = None) -> str | None:
 
 
 def enter_or_escape(invite: Callable[[], object]) -> bool:
-    """Whether Enter was pressed, once `invite` has said what for: not before, and at once then."""
+    """Whether Enter was pressed, and not Esc. `invite` says what for."""
     with keys():
         invite()
         while (pressed := key(None)) != ESCAPE:

@@ -50,8 +50,8 @@ def run(work: Callable[[], int]) -> int:
 
 
 def _open_standard_files() -> None:
-    """What whoever started us has closed is open to nowhere: none of our pipes shall be taken for
-    it. And what a terminal's character set lacks is spelt out, not a reason to fail."""
+    """Open those that are closed to nowhere, so that no pipe of ours gets their numbers. Escape
+    what the terminal's character set lacks, rather than fail."""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(spare)
@@ -66,7 +66,7 @@ def _open_standard_files() -> None:
 
 
 def complain(text: str) -> None:
-    """First what happened, then, on a line of its own, what to do."""
+    """Say what happened and, on a line of its own, what to do."""
     what, full_stop, then = text.partition(". ")
     if what.split(" ")[0].isalpha():  # and no key or path, which is spelt as it is
         what = what[:1].upper() + what[1:]
