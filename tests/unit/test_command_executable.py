@@ -197,6 +197,11 @@ def test_the_interpreter_of_a_script_is_held_to_the_same(tmp_path: Path) -> None
     assert programs().find(program(tmp_path / "bin", first="/usr/bin/env sh"))
 
 
+def test_what_the_interpreter_gets_is_no_program(tmp_path: Path) -> None:
+    script = program(tmp_path / "bin", first="/bin/sh -e")
+    assert programs(tmp_path / "bin").find("tool") == script
+
+
 def test_a_whole_path_is_taken_with_the_owners_home(home: Path) -> None:
     file = program(home / "bin")
     assert programs().find(file) == file
