@@ -31,6 +31,14 @@ from chatbridge.settings import Settings, load
 
 Json = dict[str, Any]
 
+ENDING = ".json"
+SCHEMA = ".tools.schema.json"
+"""What editors check files with, beside the copies: the examples' own is not where those are."""
+_SCHEMA_OF_EXAMPLES = "../tools.schema.json"
+_EXAMPLES = os.path.join(
+    os.path.dirname(__file__), "..", "..", "commands", "definitions", "examples"
+)
+
 
 def library_of(settings: Settings) -> Library:
     """The hub's own, not yet loaded."""
@@ -200,15 +208,6 @@ def _add(given: Sequence[str]) -> int:
     return FAILED if wrong or refused else 0
 
 
-ENDING = ".json"
-SCHEMA = ".tools.schema.json"
-"""What editors check files with, beside the copies: the examples' own is not where those are."""
-_SCHEMA_OF_EXAMPLES = "../tools.schema.json"
-_EXAMPLES = os.path.join(
-    os.path.dirname(__file__), "..", "..", "commands", "definitions", "examples"
-)
-
-
 def example_names() -> list[str]:
     found = (name for name in os.listdir(_EXAMPLES) if name.endswith(ENDING))
     return sorted(name.removesuffix(ENDING) for name in found)
@@ -237,17 +236,16 @@ def program_findings(name: str, commands: Iterable[Command], settings: Settings)
     programs = Programs(settings.commands.path, projects=lambda: projects)
     found = []
     for folder, refusal in programs.refused().items():
-        which, why = display_path(folder), refusal.why
-        found.append(problem(name, f"{which} in commands.path is not used: {why}", refusal.mend))
-    files: dict[str, list[str]] = {}
+        what = f"{display_path(folder)} in commands.path is not used: {refusal.why}"
+        found.append(problem(name, what, refusal.mend))
+    files: dict[str, dict[str, None]] = {}
     for command in commands:
-        named = files.setdefault(command.argv[0], [])
-        named += [display_path(command.file)] * (display_path(command.file) not in named)
+        files.setdefault(command.argv[0], {})[display_path(command.file)] = None
     for program, named in files.items():
         try:
             programs.find(program)
         except CommandUnusable as error:
             said, _, fix = str(error).partition(". Nothing was started. ")
             what = f"{said.partition('. Looked in ')[0]}: {', '.join(named)}"
-            found.append(remark(name, what, fix, program=program, files=named))
+            found.append(remark(name, what, fix, program=program, files=[*named]))
     return found

@@ -45,6 +45,9 @@ Claude Code has the chatbridge plug-in, which brings the same. With both, nothin
 but agents see every tool twice. To keep only what follows: claude plugin uninstall {PLUGIN}"""
 PARAGRAPH = "Without a paragraph for agents: --no-instructions"
 PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
+_GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
+_COLOURS = {"+++": _DIM, "---": _DIM, "@@": _CYAN, "+": _GREEN, "-": _RED}
+"""By how a line of a diff begins; the first that fits."""
 
 
 class WhichClient(ChatbridgeError):
@@ -205,17 +208,11 @@ def _show_each_once(plans: Mapping[str, Plan]) -> None:
             print(f"Likewise in {len(others)} more: {', '.join(map(visible, others))}\n")
 
 
-_GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
-_COLOURS = {"+++": _DIM, "---": _DIM, "@@": _CYAN, "+": _GREEN, "-": _RED}
-"""By how a line of a diff begins; the first that fits."""
-
-
 def show_diffs(changes: Iterable[Change]) -> None:
     for change in changes:
         for line in change.diff().splitlines():
-            print(
-                _painted(line, next((_COLOURS[it] for it in _COLOURS if line.startswith(it)), ""))
-            )
+            colours = (colour for begin, colour in _COLOURS.items() if line.startswith(begin))
+            print(_painted(line, next(colours, "")))
         print()
 
 

@@ -119,6 +119,11 @@ def _others(groups: Any) -> Any:
     """Everything but our hooks, and the groups that hold nothing else."""
     if not isinstance(groups, list):
         return groups
-    pairs = [(it, [one for one in handlers(it) if not is_own(one)]) for it in groups]
-    changed = [it if left == handlers(it) else left and it | {"hooks": left} for it, left in pairs]
-    return [it for it in changed if it != []]
+    others = []
+    for group in groups:
+        left = [handler for handler in handlers(group) if not is_own(handler)]
+        if left == handlers(group):
+            others.append(group)
+        elif left:
+            others.append(group | {"hooks": left})
+    return others

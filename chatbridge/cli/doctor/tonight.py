@@ -40,6 +40,7 @@ ENDED = "SELECT * FROM asks WHERE settled_at > ?"
 ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
 TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
 SET_WAIT = 'chatbridge setup    (or default_timeout = "8h" in config.toml)'
+RINGS = {"approval": "approvals", "urgent": "urgent questions"}
 SET_APPROVALS = '[approvals] timeout = "8h" in config.toml'
 
 
@@ -135,9 +136,6 @@ def _quiet_seconds(nights: Nights, *, now: float) -> float:
         return 0.0
     left = switch.period.end - now
     return max(nights.hours.longest, left if left >= NIGHT else 0.0)
-
-
-RINGS = {"approval": "approvals", "urgent": "urgent questions"}
 
 
 def quiet(context: DoctorContext) -> list[Finding]:

@@ -166,13 +166,8 @@ def _words(what: Any) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return (
-            " ".join(
-                f"{_value(inner)}" if key == "picked" else f"{key} {_value(inner)}"
-                for key, inner in value.items()
-            )
-            or "skipped"
-        )
+        words = [f"{'' if key == 'picked' else f'{key} '}{_value(value[key])}" for key in value]
+        return " ".join(words) or "skipped"
     if isinstance(value, list):
         return "; ".join(map(_value, value))
     return _quoted(value) if isinstance(value, str) else str(value)

@@ -253,7 +253,8 @@ def said(ask: Json) -> str:
         verdict, subject = answers[0]["values"][0], ask["questions"][0].get("subject") or {}
         if grant := outcome.get("grant"):
             edits = f", edits in {grant['folder']}" if grant["folder"] else ""
-            return f"allowed {grant['lasting']}{edits}{', taken back' * bool(grant['takenBackAt'])}"
+            taken_back = ", taken back" if grant["takenBackAt"] else ""
+            return f"allowed {grant['lasting']}{edits}{taken_back}"
         # More than once, as the card said.
         return "allowed" if verdict == "allow" and subject.get("beyond") else VERDICTS[verdict]
     if answers:

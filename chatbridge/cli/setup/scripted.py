@@ -22,13 +22,17 @@ from chatbridge.cli.ui.running import WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import parse
 
+UNSET: tuple[object, ...] = (None, False, [])
+IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
+
 
 def run(given: argparse.Namespace) -> int:
     """:raises WrongUsage: :raises ChatbridgeError: nothing was written, unless the message says
     otherwise."""
     setup = Setup.here()
-    wanted = [name for name, value in vars(given).items() if value not in UNSET]
-    wanted = [name for name in wanted if name not in IMPLIED]
+    wanted = [
+        name for name, value in vars(given).items() if value not in UNSET and name not in IMPLIED
+    ]
     channels = [(spec, spec.setup) for spec in channel_specs() if spec.setup]
     if not wanted:
         flags = ", ".join(own.flag for _, own in channels)
@@ -72,10 +76,6 @@ def run(given: argparse.Namespace) -> int:
     print()
     run_tonight(DoctorContext.here())
     return 0
-
-
-UNSET: tuple[object, ...] = (None, False, [])
-IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
 
 
 def _wait(setup: Setup, given: str) -> float:
