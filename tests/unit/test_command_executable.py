@@ -188,7 +188,7 @@ def test_the_interpreter_of_a_script_is_held_to_the_same(tmp_path: Path) -> None
     said = refused(programs(), script)
     assert said.startswith(f"{script} cannot be run, as its first line says: the program {python}")
     assert f"the project {shop}" in said
-    for first in ("/usr/bin/env nowhere-3", "/usr/bin/env -S A=1 nowhere-3 -u"):
+    for first in ("/usr/bin/env nowhere-3", "/usr/bin/env -S A=1 nowhere-3 -u notes.txt"):
         script = program(tmp_path / "bin", first=first)
         assert "the program nowhere-3 was not found" in refused(programs(), script)
         interpreter = program(tmp_path / "own", "nowhere-3")
