@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
-    from pydantic import SecretStr
+    from pydantic import SecretStr, ValidationError
 
 T = TypeVar("T")
 Fits = Callable[[Any, Any], bool]
@@ -117,6 +117,12 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def first_problem(error: ValidationError) -> str:
+    """Without the value: it may be a token in the wrong place."""
+    message = error.errors(include_input=False, include_url=False)[0]["msg"]
+    return message.removeprefix("Value error, ")
 
 
 # ── whether a value is no wider than the file's ───────────────────────────────────────────────────

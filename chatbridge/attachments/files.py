@@ -1,34 +1,37 @@
-"""The bytes of attachments in the state directory, and the quotas over them.
+"""The bytes of attachments in the state directory.
 
     attachments/<digest>: what agents sent, stored once for each content
     received/<id>/<digest>.<extension>: what a person sent for the ask, or the message, of this id
 
-Everything is written to a temporary name first, so that a crash leaves nothing else behind, and the
-next start removes that. Names from outside are never part of a path. Files are read and written as
-streams, in threads. Where several hubs have one database there are copies in it, by the same paths.
+Names from outside are never part of a path. Files are read and written as streams, in threads.
+Where several hubs have one database there are copies in it, by the same paths.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import hashlib
 import logging
-import os
 import re
 import sys
-import threading
-from collections.abc import AsyncIterable, Callable, Collection, Iterator, Set
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterable, Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from chatbridge.attachments.content_type import extension_of, inspect, safe_name
+from chatbridge.attachments.content_type import extension_of
 from chatbridge.attachments.pictures import Pictures
+from chatbridge.attachments.quota_folder import (
+    GRACE_SECONDS,
+    Empty,
+    NoRoom,
+    QuotaFolder,
+    TooLarge,
+    walk,
+)
 from chatbridge.attachments.received_copies import copy_into_project
 from chatbridge.attachments.settings import AttachmentLimits
-from chatbridge.core.cards.attached import format_size
 from chatbridge.core.errors import AttachmentError, StoreError
 from chatbridge.core.model import Attachment, AttachmentKind, Project
 from chatbridge.core.ports import Clock, FileCopies, Preview, Recipient
@@ -40,10 +43,7 @@ T = TypeVar("T")
 
 SENT, RECEIVED = "attachments", "received"
 CHUNK_BYTES = 256 * 1024
-GRACE_SECONDS = 3600.0
-"""A file is stored before its ask is."""
 SHORT_DIGEST = 12
-TEMPORARY = ".new-"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ASK_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _COPY = re.compile(
@@ -64,8 +64,8 @@ class AttachmentFiles:
     ) -> None:
         self._limits, self._clock, self._copies = limits, clock, copies
         self._state = Path(state_dir)
-        self._sent = _Folder(Path(state_dir, SENT), _Room(limits.quota), clock)
-        self._received = _Folder(Path(state_dir, RECEIVED), _Room(limits.quota), clock)
+        self._sent = QuotaFolder(Path(state_dir, SENT), limits.quota, clock)
+        self._received = QuotaFolder(Path(state_dir, RECEIVED), limits.quota, clock)
         self._pictures = Pictures(clock=clock)
         self._opening: asyncio.Task[None] | None = None
 
@@ -89,7 +89,7 @@ class AttachmentFiles:
         :raises AttachmentError: as a sentence for the agent."""
 
         def store() -> Attachment:
-            with _told(_ToAgent), self._sent.new(limit) as new:
+            with _as_attachment_errors(_ToAgent), self._sent.new(limit) as new:
                 while piece := _read(content):
                     new.write(piece)
                 found = new.described(name, caption=caption)
@@ -105,10 +105,12 @@ class AttachmentFiles:
     async def receive(
         self, content: AsyncIterable[bytes], *, name: str | None, to: Recipient
     ) -> Attachment:
-        folder = self._received.path / _checked(_ASK_ID, to.id)
+        if not _ASK_ID.fullmatch(to.id):
+            raise AttachmentError("This question takes no files. Answer in words.")
+        folder = self._received.path / to.id
 
         async def work(do: Callable[..., T], *given: Any, **named: Any) -> T:
-            with _told(_ToPerson):
+            with _as_attachment_errors(_ToPerson):
                 return await asyncio.to_thread(do, *given, **named)
 
         await self._open()
@@ -177,10 +179,10 @@ class AttachmentFiles:
     async def _copy(self, path: Path, words: type[_ToAgent | _ToPerson]) -> None:
         if self._copies is not None:
             name, now = str(path.relative_to(self._state)), self._clock.time()
-            with _told(words):
+            with _as_attachment_errors(words):
                 await self._copies.save(name, path, now=now)
 
-    async def _copy_rest(self, copies: FileCopies, known: Set[str]) -> None:
+    async def _copy_missing(self, copies: FileCopies, known: Set[str]) -> None:
         """What was stored before there was a database for it."""
         there = set(await copies.names())
         for path in await asyncio.to_thread(self._paths):
@@ -193,7 +195,7 @@ class AttachmentFiles:
                 await copies.save(name, path, now=self._clock.time())
 
     def _paths(self) -> list[Path]:
-        return [Path(each) for one in (self._sent, self._received) for each in _walk(one.path)]
+        return [Path(each) for one in (self._sent, self._received) for each in walk(one.path)]
 
     async def sweep(self, store: Store) -> None:
         await self._open()
@@ -208,7 +210,7 @@ class AttachmentFiles:
             for name in sorted(set(names) - known):
                 count += await asyncio.to_thread(self._received.sweep, (), name)
             if self._copies is not None:
-                await self._copy_rest(self._copies, digests | known)
+                await self._copy_missing(self._copies, digests | known)
         except (StoreError, OSError) as error:
             log.warning("files are not swept: %s", error)
             return
@@ -242,177 +244,7 @@ class AttachmentFiles:
         return str(stored)
 
 
-class _Room:
-    """How many bytes are there, of those that may be. Used in threads."""
-
-    def __init__(self, quota: int) -> None:
-        self.quota, self.used = quota, 0
-        self._lock = threading.Lock()
-
-    def take(self, size: int) -> None:
-        """:raises _NoRoom:"""
-        with self._lock:
-            if self.used + size > self.quota:
-                raise _NoRoom
-            self.used += size
-
-    def count(self, size: int) -> None:
-        """What is there already, or no longer, or is ours."""
-        with self._lock:
-            self.used += size
-
-
-class _Folder:
-    """A folder of ours with a quota."""
-
-    def __init__(self, path: Path, room: _Room, clock: Clock) -> None:
-        self.path, self.room, self._clock = path, room, clock
-        self._lock = threading.Lock()
-        """A file is not removed while another call finds that it is there already."""
-
-    def open(self) -> None:
-        """Remove what a crash has left, and count the rest. :raises OSError:"""
-        for entry in _walk(self.path):
-            if entry.name.startswith("."):
-                os.unlink(entry)
-            else:
-                self.room.count(entry.stat(follow_symlinks=False).st_size)
-
-    def new(self, limit: int) -> _NewFile:
-        """:raises OSError:"""
-        _make_private(self.path)
-        return _NewFile(self, limit)
-
-    def keep(self, temporary: str, target: Path, *, size: int, known: bool = False) -> None:
-        """Give the file its name, unless there is one already. `known`: it has its room.
-        :raises _NoRoom: :raises OSError:"""
-        if target.parent != self.path:
-            _make_private(target.parent)
-        now = self._clock.time()
-        with self._lock:
-            if not target.is_file():
-                (self.room.count if known else self.room.take)(size)
-                try:
-                    os.rename(temporary, target)
-                except OSError:
-                    self.room.count(-size)
-                    raise
-            os.utime(target, (now, now))  # its time of grace begins
-        _sync(target.parent)
-
-    def names(self) -> list[str]:
-        with suppress(FileNotFoundError):
-            return os.listdir(self.path)
-        return []
-
-    def sweep(self, digests: Collection[str], inside: str = "") -> int:
-        """Remove all but these, and what is new; the number of files."""
-        before, count = self._clock.time() - GRACE_SECONDS, 0
-        for entry in _walk(self.path / inside):
-            if entry.name.partition(".")[0] in digests:
-                continue
-            with self._lock, suppress(FileNotFoundError):
-                found = os.stat(entry, follow_symlinks=False)
-                if found.st_mtime < before:
-                    os.unlink(entry)
-                    if not entry.name.startswith("."):  # temporary files are not counted
-                        self.room.count(-found.st_size)
-                    count += 1
-        if inside:
-            with suppress(OSError):  # something in it is new
-                os.rmdir(self.path / inside)
-        return count
-
-
-class _NewFile:
-    """A file that is being written. Closed without having been kept, it is gone."""
-
-    def __init__(self, folder: _Folder, limit: int) -> None:
-        self._folder, self._limit = folder, limit
-        self._path = str(folder.path / f"{TEMPORARY}{os.urandom(8).hex()}")
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = open(os.open(self._path, flags, 0o600), "w+b")  # noqa: SIM115
-        self._digest = hashlib.sha256()
-        self._size = 0
-        self._lock = threading.Lock()
-        """A call that is cancelled closes the file while its thread still writes."""
-
-    def __enter__(self) -> _NewFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def write(self, piece: bytes) -> None:
-        """:raises _TooLarge: :raises OSError:"""
-        with self._lock:
-            self._size += len(piece)
-            if self._size > self._limit:
-                raise _TooLarge(self._limit)
-            self._digest.update(piece)
-            self._file.write(piece)
-
-    def described(
-        self, name: str | None, *, caption: str | None = None, ask_id: str | None = None
-    ) -> Attachment:
-        """Bring it to the disk, and say what it is. :raises _Empty: :raises OSError:"""
-        with self._lock:
-            if not self._size:
-                raise _Empty
-            self._sync()
-            found = inspect(self._file)
-        return Attachment(
-            digest=self._digest.hexdigest(),
-            name=safe_name(name, type=found.type),
-            type=found.type,
-            size=self._size,
-            kind=found.kind,
-            caption=caption,
-            width=found.width,
-            height=found.height,
-            excerpt=found.excerpt,
-            ask_id=ask_id,
-        )
-
-    def synced(self) -> str:
-        """Bring it to the disk. Its digest. :raises OSError:"""
-        with self._lock:
-            self._sync()
-            return self._digest.hexdigest()
-
-    def _sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def keep(self, target: Path, *, known: bool = False) -> None:
-        """:raises _NoRoom: :raises OSError:"""
-        with self._lock:
-            self._folder.keep(self._path, target, size=self._size, known=known)
-
-    def close(self) -> None:
-        with self._lock:
-            try:
-                self._file.close()
-            except OSError:
-                pass  # what could not be written is not kept
-            with suppress(FileNotFoundError):
-                os.unlink(self._path)
-
-
 # ── what is told ──────────────────────────────────────────────────────────────────────────────────
-
-
-class _TooLarge(Exception):
-    def __init__(self, limit: int) -> None:
-        self.limit = format_size(limit)
-
-
-class _NoRoom(Exception):
-    pass
-
-
-class _Empty(Exception):
-    pass
 
 
 class _ToAgent:
@@ -436,14 +268,14 @@ class _ToPerson:
 
 
 @contextmanager
-def _told(words: type[_ToAgent | _ToPerson]) -> Iterator[None]:
+def _as_attachment_errors(words: type[_ToAgent | _ToPerson]) -> Iterator[None]:
     try:
         yield
-    except _TooLarge as error:
+    except TooLarge as error:
         raise AttachmentError(words.too_large.format(error.limit)) from None
-    except _NoRoom:
+    except NoRoom:
         raise AttachmentError(words.no_room) from None
-    except _Empty:
+    except Empty:
         raise AttachmentError("The file is empty.") from None
     except StoreError as error:
         log.warning("a file cannot be stored: %s", error)
@@ -465,46 +297,5 @@ def _read(content: BinaryIO) -> bytes:
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def stored_bytes(folder: Path) -> int:
-    """How much of its quota is used. :raises OSError:"""
-    total = 0
-    for entry in _walk(folder):
-        with suppress(FileNotFoundError):  # the hub has just removed it
-            total += entry.stat(follow_symlinks=False).st_size
-    return total
-
-
-def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """The files of the folder and of those in it."""
-    try:
-        entries = os.scandir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    with entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(Path(entry))
-            else:
-                yield entry
-
-
 def _received_name(attachment: Attachment) -> str:
     return f"{attachment.digest[:SHORT_DIGEST]}.{extension_of(attachment.type)}"
-
-
-def _checked(form: re.Pattern[str], name: str) -> str:
-    if not form.fullmatch(name):
-        raise AttachmentError("This question takes no files. Answer in words.")
-    return name
-
-
-def _make_private(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -4,7 +4,8 @@ ui: how commands run, print and ask
 setup: `chatbridge setup`
 doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
-people: `chatbridge pair` and `people`
+people: `chatbridge people`
+pairing: `chatbridge pair`
 agents: `chatbridge agents`, `tell`, `hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `show`, `snooze`, `extend`,
     `history`, `summary`, `stats`, `audit` and `quiet`

@@ -20,7 +20,7 @@ from typing import Any, Self
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.hub.hub_client import ask_hub
-from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
+from chatbridge.cli.hub.tool_client import NoAnswer, ToolClient, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
 from chatbridge.cli.ui.running import Help, Parser, fitted
 from chatbridge.core.errors import ChatbridgeError
@@ -36,10 +36,10 @@ ABOUT = (
     "its own, and both are gone afterwards. Without a terminal it answers by itself."
 )
 NOBODY = "Nobody answered."
-HUB_WITHIN = 30.0
-STOP_WITHIN = 10.0
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
 PAGE_SECONDS = 1.0  # For the page to show the delivery before its hub has gone
-SOCKET_NAME = len("/hub-12345678.sock")
+SOCKET_NAME_BYTES = len("/hub-12345678.sock")
 ASK: Json = {
     "title": "Release 2.4",
     "timeout": 1_800_000,
@@ -96,7 +96,7 @@ class Interrupted(Exception):
 def _folder() -> tempfile.TemporaryDirectory[str]:
     """Private (0700), and short enough for a Unix socket's path."""
     name = os.path.join(os.path.realpath(tempfile.gettempdir()), "chatbridge-demo-12345678")
-    short = len(os.fsencode(name)) + SOCKET_NAME <= MAX_SOCKET_PATH
+    short = len(os.fsencode(name)) + SOCKET_NAME_BYTES <= MAX_SOCKET_PATH
     return tempfile.TemporaryDirectory(
         prefix="chatbridge-demo-",
         dir=None if short else "/tmp",  # noqa: S108 - the folder itself has an unguessable name
@@ -113,7 +113,7 @@ class Stage:
         (self.project / ".git").mkdir(parents=True)
         self._signals = signals
 
-    def wait(self, *others: int | Calls, seconds: float | None = None) -> list[Any]:
+    def wait(self, *others: int | ToolClient, seconds: float | None = None) -> list[Any]:
         """Those that can be read. Signals are noticed here and only here: never between a process
         and the note of its pid, nor while things are tidied up. :raises Interrupted:"""
         ready = select.select([self._signals, *others], [], [], seconds)[0]
@@ -149,7 +149,7 @@ class Stage:
     def __exit__(self, *_: object) -> None:
         self.hub.terminate()
         try:
-            self.hub.wait(STOP_WITHIN)
+            self.hub.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.hub.kill()
             self.hub.wait()
@@ -159,7 +159,7 @@ class Stage:
     def inbox(self) -> str:
         """The inbox's address, once it is there.
         :raises ChatbridgeError: with the last thing the hub said."""
-        until = time.monotonic() + HUB_WITHIN
+        until = time.monotonic() + START_SECONDS
         while self.hub.poll() is None and time.monotonic() < until:
             info = lock_file.read(self.state)
             if info is not None and info.web is not None and info.socket is not None:
@@ -232,7 +232,7 @@ def in_words(outcome: Json) -> str:
     return "\n".join(lines)
 
 
-def _answer(stage: Stage, address: str, ask: Json, agent: Calls, call: str) -> bool:
+def _answer(stage: Stage, address: str, ask: Json, agent: ToolClient, call: str) -> bool:
     """Answer in the terminal, or without one by ourselves. Whether that was the first answer."""
     if not sys.stdin.isatty():
         _say("There is no terminal here, so the demo answers by itself, through the inbox's API.")

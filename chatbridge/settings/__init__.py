@@ -75,7 +75,7 @@ from chatbridge.settings.tools import (
 from chatbridge.tool_names import TOOLS
 from chatbridge.voice.settings import Voice
 
-LARGEST = 64 * 1024
+MAX_FILE_BYTES = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
 MAX_UNDO_SECONDS = 60.0
 MAX_REPLIES, MAX_REPLY_CHARACTERS = 6, 60
@@ -434,7 +434,7 @@ def read(path: Path) -> dict[str, Any]:
 def text(path: Path) -> str | None:
     """The file as it is, line ends included; None: there is none. :raises SettingsError:"""
     try:
-        return bounded_read.read(path, most=LARGEST).decode("utf-8")
+        return bounded_read.read(path, most=MAX_FILE_BYTES).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

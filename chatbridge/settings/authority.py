@@ -18,6 +18,7 @@ from chatbridge.channels.registry import channel_specs
 from chatbridge.core.errors import SettingsError
 from chatbridge.setting_rules import (
     Fits,
+    first_problem,
     is_in_order,
     is_no_further,
     is_no_less,
@@ -127,11 +128,9 @@ def _value(key: Key, field: FieldInfo, given: object) -> object:
     try:
         return TypeAdapter(field.rebuild_annotation()).validate_python(given)
     except ValidationError as error:
-        # Without the value: it may be a token in the wrong place.
-        (problem, *_) = error.errors(include_input=False, include_url=False)
         raise SettingsError(
-            f"{'.'.join(key)}: {problem['msg'].removeprefix('Value error, ')}. Check the "
-            "configuration file: a variable does not take its place"
+            f"{'.'.join(key)}: {first_problem(error)}. Check the configuration file: a variable "
+            "does not take its place"
         ) from None
 
 

@@ -8,16 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from chatbridge.settings.tools import SettingsTable, host_and_port
+from chatbridge.settings.tools import ListenAddress, SettingsTable
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-
-
-def _place(value: str | None) -> str | None:
-    given = (value or "").strip()
-    if given:
-        host_and_port(given)
-    return given or None
 
 
 def _hub_name(value: str | None) -> str | None:
@@ -30,9 +23,9 @@ def _hub_name(value: str | None) -> str | None:
 
 
 class Cluster(SettingsTable):
-    listen: Annotated[str | None, AfterValidator(_place)] = None
+    listen: ListenAddress = None
     """None: this hub passes nothing on, and nobody passes anything on to it."""
-    address: Annotated[str | None, AfterValidator(_place)] = None
+    address: ListenAddress = None
     """Where the others reach it; None: where it listens."""
     name: Annotated[str | None, AfterValidator(_hub_name)] = None
     """None: the computer's."""

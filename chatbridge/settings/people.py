@@ -20,7 +20,7 @@ from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.people.routes import Route
 from chatbridge.core.people.team import Member, Role, Team
 from chatbridge.core.text import did_you_mean, one_line
-from chatbridge.setting_rules import listed
+from chatbridge.setting_rules import first_problem, listed
 from chatbridge.settings.nights import Hours
 from chatbridge.settings.tools import Seconds, SettingsTable
 
@@ -118,8 +118,7 @@ def _identity(spec: ChannelSpec[Any], value: object) -> object:
     try:
         table = spec.settings.model_validate({str(spec.people): [value]})
     except ValidationError as error:
-        (problem, *_) = error.errors(include_input=False, include_url=False)
-        raise ValueError(problem["msg"].removeprefix("Value error, ")) from None
+        raise ValueError(first_problem(error)) from None
     (found,) = spec.people_in(table)
     return found
 

@@ -236,6 +236,9 @@ def _address(value: str | None) -> str | None:
     return given or None
 
 
+ListenAddress = Annotated[str | None, AfterValidator(_address)]
+
+
 def _names(values: tuple[str, ...]) -> tuple[str, ...]:
     if any(not NAME.fullmatch(value) for value in values):
         raise ValueError("accepted: names as in an address, such as agents.example.org")
@@ -243,7 +246,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Http(SettingsTable):
-    address: Annotated[str | None, AfterValidator(_address)] = None
+    address: ListenAddress = None
     """None: no MCP over HTTP."""
     hosts: Annotated[
         tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_names)

@@ -13,7 +13,7 @@ HELD: bool = hasattr(os, "waitid")
 """Whether a process that has ended keeps its pid until `release`."""
 
 
-def look(pid: int) -> tuple[int | None, int | None] | None:
+def ended(pid: int) -> tuple[int | None, int | None] | None:
     """Exit code or signal of a child that has ended. Where it is not `HELD`, ask only once."""
     if HELD:
         found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)

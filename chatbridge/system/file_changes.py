@@ -97,7 +97,7 @@ def _checked(result: int) -> int:
     return result
 
 
-class Stepwise:
+class WatchfilesThread:
     """watchfiles in a thread. Folders below those given are not watched."""
 
     def __init__(self, folders: Iterable[str], told: Callable[[set[str]], None]) -> None:

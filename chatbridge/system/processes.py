@@ -16,8 +16,8 @@ from typing import NamedTuple
 from chatbridge.system.platform import PROC
 
 UNKNOWN = -1
-_PATIENCE = 5.0
-_STEP = 0.05
+_PS_SECONDS = 5.0
+_POLL_SECONDS = 0.05
 _COLUMNS = ("pid", "ppid", "pgid", "tpgid", "uid", "tty", "stat", "lstart", "ucomm")
 """As both procps and macOS spell them. `lstart` has five words, the name any number."""
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
@@ -33,7 +33,7 @@ class Process(NamedTuple):
     foreground: int  # The group that a person works with there; -1: it has no terminal
     started: int  # Tells it from another process that has its pid later
     over: bool  # A zombie
-    user: int = UNKNOWN  # `everything` does not look for it under /proc
+    user: int = UNKNOWN  # `all_processes` does not look for it under /proc
 
     @property
     def leads_terminal(self) -> bool:
@@ -46,17 +46,17 @@ Find = Callable[[int], Process | None]
 
 def find(pid: int) -> Process | None:
     if not PROC:
-        return _asked("-p", str(pid)).get(pid)
-    found = _shown(pid)
+        return _ask_ps("-p", str(pid)).get(pid)
+    found = _from_proc(pid)
     return found._replace(user=_user(pid)) if found else None
 
 
-def everything() -> dict[int, Process]:
+def all_processes() -> dict[int, Process]:
     """All processes that are there."""
     if not PROC:
-        return _asked("-A")
+        return _ask_ps("-A")
     with suppress(OSError):
-        found = (_shown(int(name)) for name in os.listdir("/proc") if name.isdigit())
+        found = (_from_proc(int(name)) for name in os.listdir("/proc") if name.isdigit())
         return {each.pid: each for each in found if each}
     return {}
 
@@ -116,7 +116,7 @@ class Handle:
         while self._runs():
             if time.monotonic() > until:
                 return False
-            time.sleep(_STEP)
+            time.sleep(_POLL_SECONDS)
         return True
 
     def _runs(self) -> bool:
@@ -127,7 +127,7 @@ class Handle:
         return abs(found.started - self._started) <= 1
 
 
-def _shown(pid: int) -> Process | None:
+def _from_proc(pid: int) -> Process | None:
     """From its file under /proc."""
     # The name may hold anything, also a closing bracket.
     begin, _, rest = _read(f"/proc/{pid}/stat").rpartition(b")")
@@ -165,7 +165,7 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _asked(*which: str) -> dict[int, Process]:
+def _ask_ps(*which: str) -> dict[int, Process]:
     import subprocess
 
     words = ["ps", *which]
@@ -178,7 +178,7 @@ def _asked(*which: str) -> dict[int, Process]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE,
+            timeout=_PS_SECONDS,
             check=False,
         ).stdout
     except (OSError, subprocess.SubprocessError):

@@ -271,8 +271,8 @@ def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(
 
 def test_command_and_hub_agree_on_names_and_limits() -> None:
     assert ask.CLIENT == clients.COMMAND
-    assert ask.SHORTEST == ask_user.SHORTEST_TIMEOUT
+    assert ask.MIN_TIMEOUT_SECONDS == ask_user.SHORTEST_TIMEOUT
     assert tuple(Priority) == commands.PRIORITIES
-    assert ask.LONGEST_QUESTION == ask_user.MAX_QUESTION
-    assert ask.LONGEST_TITLE == ask_user.MAX_TITLE
-    assert ask.LONGEST_MESSAGE == notify_user.MAX_MESSAGE
+    assert ask.MAX_QUESTION == ask_user.MAX_QUESTION
+    assert ask.MAX_TITLE == ask_user.MAX_TITLE
+    assert ask.MAX_MESSAGE == notify_user.MAX_MESSAGE

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import async_playwright, expect
 
-from chatbridge.cli.people import qr_lines
+from chatbridge.cli.ui.qr import qr_lines
 from tests.acceptance.browser import PATIENCE_MS, PHONE
 from tests.acceptance.wizard import Desk, choose, desk
 from tests.fakes.authority import Authority

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import __version__
-from chatbridge.cli.connect.catalogue import PLUGIN_SECONDS, Program, client_of
+from chatbridge.cli.connect.catalogue import PLUGIN_SECONDS, client_of
 from chatbridge.cli.connect.hooks import Hooks
 from chatbridge.cli.connect.jsonc import Jsonc
+from chatbridge.cli.connect.machine import Program
 from chatbridge.cli.connect.plans import entry_of
 from tests.documents.pages import ROOT
 

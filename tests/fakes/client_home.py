@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.cli.connect.catalogue import CATALOGUE, Program, places
+from chatbridge.cli.connect.catalogue import CATALOGUE
+from chatbridge.cli.connect.machine import Program, user_folders
 from chatbridge.cli.connect.plans import Plan, plan, write
 
 FILES = Path(__file__).parent / "client_files"
@@ -24,7 +25,7 @@ class Home:
         return {"HOME": str(self.path), **self.variables}
 
     def file(self, client: str) -> Path:
-        return CATALOGUE[client].file(places(self.environ))
+        return CATALOGUE[client].file(user_folders(self.environ))
 
     def has(self, client: str, content: bytes) -> Path:
         """Put this into the client's file."""

@@ -24,7 +24,7 @@ from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.runner_client import End, How, Order, RunnerClient
 from chatbridge.commands.tools.notifications import Pushes
-from chatbridge.commands.tools.tool import Means
+from chatbridge.commands.tools.tool import CommandServices
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.operation import Operation
@@ -177,10 +177,9 @@ async def command_hub(
             back=_at_once,
         )
         own = (AskUser(Waiting(here.broker, _nobody)),)
-        names = frozenset(tool.name for tool in own)
-        library = Library((folder / "tools",), reserved=names, may_be_missing=True)
+        library = Library((folder / "tools",), may_be_missing=True)
         library.load()
-        means = Means(
+        services = CommandServices(
             library=library,
             operations=operations,
             gate=gate,
@@ -189,7 +188,7 @@ async def command_hub(
             programs=Programs(),
             max_block=max_block,
         )
-        offer = ToolList(own, means, store=here.store, clock=clock)
+        offer = ToolList(own, services, store=here.store, clock=clock)
         await offer.compare()
         server = build_server(
             offer.tools,

@@ -298,6 +298,17 @@ async def test_what_is_taken_back_is_asked_for_at_once(hub: World, shop: Path) -
         assert await hub.inbox.take_back(ask.id, person=OWNER) == taken
 
 
+async def test_what_a_rule_allows_too_is_not_said_to_be_asked_for_once_it_is_taken_back(
+    hub: World, shop: Path
+) -> None:
+    use = bash("npm test")
+    ask = await grant(hub, claude_in(hub, shop), use, lasting=HOUR)
+    taken = await hub.inbox.take_back(ask.id, person=OWNER)
+    assert not await is_asked(claude_in(hub, shop, rules=rules_of(shop)), use)
+    said = build_card(taken, channel="web").grant_text
+    assert said[-1] == ". It is asked for again, unless something else allows it."
+
+
 async def test_only_a_channel_for_approvals_takes_back(hub: World, shop: Path) -> None:
     claude, use = claude_in(hub, shop), write(shop / "src" / "a.py")
     ask = await grant(hub, claude, use, lasting=HOUR)

@@ -13,7 +13,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles
+from chatbridge.attachments.files import AttachmentFiles
+from chatbridge.attachments.quota_folder import GRACE_SECONDS
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.errors import AttachmentError, StoreError
 from chatbridge.core.model import Ask, Attachment, Status

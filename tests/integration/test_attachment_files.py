@@ -19,7 +19,8 @@ from typing import BinaryIO
 import pytest
 
 from chatbridge.attachments.content_type import inspect
-from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles, _NewFile
+from chatbridge.attachments.files import AttachmentFiles
+from chatbridge.attachments.quota_folder import GRACE_SECONDS, NewFile
 from chatbridge.attachments.received_copies import copy_into_project
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.errors import AttachmentError
@@ -142,7 +143,7 @@ async def test_a_long_file_is_never_in_memory_as_a_whole_and_never_read_in_the_l
     ask = an_ask(project=Project(key=str(tmp_path), name="shop"))
     tracemalloc.start()
     try:
-        with calls_in_this_thread(inspect, _NewFile.write, copy_into_project) as called:
+        with calls_in_this_thread(inspect, NewFile.write, copy_into_project) as called:
             sent = await files.add(Long(), name="build.log")
             found = await files.receive(uploaded(), name="build.log", to=ask)
         _, peak = tracemalloc.get_traced_memory()

@@ -322,7 +322,7 @@ def test_a_hub_that_does_not_stop_is_reported(
     from chatbridge.cli.hub import commands, control
 
     process = holder(state, "stubborn")
-    monkeypatch.setattr(control, "PATIENCE", 0.2)
+    monkeypatch.setattr(control, "STOP_SECONDS", 0.2)
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
     try:
         assert commands.stop([]) == 1

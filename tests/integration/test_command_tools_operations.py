@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.operations.runner_client import Order
-from chatbridge.commands.tools.operation_tools import MOST_WAITING
+from chatbridge.commands.tools.operation_tools import MAX_WAITING
 from tests.fakes.command_agents import Official, Raw, official, raw, text_of
 from tests.fakes.command_hub import CommandHub, Json, command_hub
 
@@ -164,7 +164,7 @@ async def test_of_many_waits_of_one_agent_those_beyond_the_limit_only_look(
 ) -> None:
     async with raw(hub) as agent, official(hub) as other:
         for round_, order in enumerate([await begun(hub, other, number) for number in (1, 2)]):
-            names = [f"{round_}-{number}" for number in range(MOST_WAITING + 1)]
+            names = [f"{round_}-{number}" for number in range(MAX_WAITING + 1)]
             for name in names:
                 agent.call(name, "await", operationId=order.id)
             looked = await agent.hears(lambda message: message.get("id") in names)  # noqa: B023

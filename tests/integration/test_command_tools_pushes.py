@@ -10,7 +10,7 @@ import pytest
 from mcp_types import LoggingLevel
 
 from chatbridge.commands.definitions.problems import Problem
-from chatbridge.commands.tools.notifications import MOST_WAITING, Pushes
+from chatbridge.commands.tools.notifications import MAX_WAITING, Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from tests.fakes.command_agents import Raw, official, raw
@@ -192,14 +192,14 @@ async def test_an_end_waits_until_its_client_has_shaken_hands_and_its_level_is_k
 async def test_what_waits_for_clients_that_never_come_back_is_bounded() -> None:
     pushes, session = Pushes(), Suspended()
     session.reads.set()
-    for _ in range(3 * MOST_WAITING):
+    for _ in range(3 * MAX_WAITING):
         pushes.ended(an_end(synchronous=False))
     async with pushes.to(session):
         pushes.ready(session)
-        await session.until_heard(MESSAGE, times=MOST_WAITING)
+        await session.until_heard(MESSAGE, times=MAX_WAITING)
         pushes.tools_changed()
         await session.until_heard(TOOLS)
-    assert session.heard == [*[MESSAGE] * MOST_WAITING, TOOLS]
+    assert session.heard == [*[MESSAGE] * MAX_WAITING, TOOLS]
 
 
 @pytest.mark.parametrize(("delivered", "pushed"), [(False, 0), (True, 1)])
@@ -270,9 +270,9 @@ async def test_nobody_waits_for_a_client_that_does_not_read_and_what_waits_is_bo
     pushes, session = Pushes(), Suspended()
     async with pushes.to(session):
         pushes.ready(session)
-        for _ in range(3 * MOST_WAITING):
+        for _ in range(3 * MAX_WAITING):
             pushes.tools_changed()
         pushes.problems([UNUSABLE])
         session.reads.set()
         await session.until_heard(MESSAGE)
-    assert len(session.heard) <= MOST_WAITING + 1
+    assert len(session.heard) <= MAX_WAITING + 1

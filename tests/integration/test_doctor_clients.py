@@ -60,24 +60,21 @@ async def test_where_agents_have_tokens_nobody_is_told_to_connect_a_client(
     both = (CLIENTS, Check("agents", agents))
     given = tokens.add(str(machine.state), "build-server", now=1.0)
     tokens.add(str(machine.state), "ci", now=1.0)
-    for found in await machine.look(*both):
-        assert (found.mark, found.what) == (
-            Mark.REMARK,
-            "no token has been used yet: build-server, ci",
-        )
+    unused = (Mark.REMARK, "no token has been used yet: build-server, ci")
+    assert [(it.mark, it.what) for it in await machine.look(*both)] == [unused] * 2
     accepted = tokens.Tokens(str(machine.state))
     owner = accepted.owner(given)
     assert owner is not None
-    accepted.note_used(owner, now=100.0)
-    for found in await machine.look(*both):
-        assert (found.mark, found.what) == (Mark.FINE, "over HTTP: build-server")
+    await accepted.note_used(owner, now=100.0)
+    used = (Mark.FINE, "over HTTP: build-server")
+    assert [(it.mark, it.what) for it in await machine.look(*both)] == [used] * 2
 
 
 async def test_tokens_that_cannot_be_read_are_a_problem(machine: Machine) -> None:
     machine.store_file("http-tokens.json", size=1)
-    for found in await machine.look(CLIENTS, Check("agents", agents)):
-        assert found.mark is Mark.PROBLEM
-        assert found.what.startswith("no token is accepted, because ")
+    found = await machine.look(CLIENTS, Check("agents", agents))
+    assert [it.mark for it in found] == [Mark.PROBLEM] * 2
+    assert all(it.what.startswith("no token is accepted, because ") for it in found)
 
 
 async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connected_anew(

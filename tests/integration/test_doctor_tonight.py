@@ -202,7 +202,7 @@ async def test_too_little_disk_space_is_a_problem(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (await one(machine, tonight.disk)).what.endswith(" free")
-    monkeypatch.setattr(tonight, "LEAST_FREE", 2**60)
+    monkeypatch.setattr(tonight, "MIN_FREE_BYTES", 2**60)
     assert (await one(machine, tonight.disk)).mark is Mark.PROBLEM
 
 

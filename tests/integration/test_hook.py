@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from chatbridge.cli.agents import hook as hook_call
-from chatbridge.cli.agents.collect import WITHIN_SECONDS
-from chatbridge.cli.agents.hook import OUTCOME, decided, limit_in
+from chatbridge.cli.agents.collect import REPLY_SECONDS
+from chatbridge.cli.agents.hook import OUTCOME, decision_in, limit_in
 from chatbridge.cli.connect.own_hooks import has_own_hook
 from chatbridge.digests import sha256_hex
 from chatbridge.tools import clients
@@ -276,7 +276,7 @@ def test_a_hub_that_hangs_does_not_hold_the_agent(
         connection, _ = hub.accept(greet=False)
         assert hook.prints() is None
         assert connection.is_closed()
-    assert time.monotonic() - began < WITHIN_SECONDS + 10
+    assert time.monotonic() - began < REPLY_SECONDS + 10
 
 
 def test_what_is_said_stays_said_if_the_hub_goes_before_it_is_confirmed(
@@ -512,7 +512,7 @@ def test_of_other_events_and_garbage_nobody_hears(event: Json | bytes, tmp_path:
     ids=str,
 )
 def test_only_a_persons_decision_is_one(answer: Json) -> None:
-    assert decided(answer) is None
+    assert decision_in(answer) is None
 
 
 @pytest.mark.parametrize("text", ["no JSON", "", ALLOW[:-1]])

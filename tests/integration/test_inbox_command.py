@@ -146,7 +146,7 @@ def test_at_a_hub_that_follows_it_says_at_once_where_the_inbox_is(follower: Mach
 def test_while_no_hub_leads_it_waits_for_one_and_says_so(
     follower: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link, "ADDRESS_WITHIN", 0.2)
+    monkeypatch.setattr(link, "ADDRESS_SECONDS", 0.2)
     about = {"role": "follows", "leader": None, "address": None}
     with follower.hub(cluster=about), pytest.raises(ChatbridgeError) as error:
         link.inbox_address(str(follower.state))

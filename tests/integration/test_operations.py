@@ -122,8 +122,8 @@ async def test_no_more_run_at_once_than_allowed_and_the_next_follows(tmp_path: P
 async def test_too_many_are_refused_with_nothing_recorded_and_a_repeated_call_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "MOST_OF_A_LINK", 2)
-    monkeypatch.setattr(execution, "MOST", 3)
+    monkeypatch.setattr(execution, "MAX_OF_A_LINK", 2)
+    monkeypatch.setattr(execution, "MAX_OPERATIONS", 3)
     clock = StillClock()
     runner = PretendRunner(clock)
     async with operating(tmp_path, runner, clock=clock) as here:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.outputs import MEGABYTE, SWEEP_EVERY_SECONDS, Sweeping
+from chatbridge.commands.operations.outputs import MEGABYTE, SWEEP_EVERY_SECONDS, OutputSweeper
 from chatbridge.core.operation import Operation
 from tests.fakes.clock import StillClock
 from tests.fakes.operating import PATIENCE, Operating, operating, until
@@ -17,8 +17,8 @@ from tests.fakes.runner import PretendRunner
 DAY = 86_400.0
 
 
-def sweeping(here: Operating, *, retention: float = 7 * DAY, max_disk: int = 500) -> Sweeping:
-    return Sweeping(
+def sweeping(here: Operating, *, retention: float = 7 * DAY, max_disk: int = 500) -> OutputSweeper:
+    return OutputSweeper(
         here.store.operations,
         here.outputs,
         clock=here.clock,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from chatbridge.__main__ import main
 from chatbridge.cli.hub import remote_client
-from chatbridge.cli.hub.remote_client import Address, RemoteCalls, parse_address
+from chatbridge.cli.hub.remote_client import HubAddress, RemoteToolClient, parse_address
 from chatbridge.cli.hub.tool_client import NoAnswer
 from chatbridge.cli.ui.running import WrongUsage
 from tests.fakes.impostor import impostor, self_signed
@@ -114,22 +114,22 @@ def own_signals() -> Iterator[None]:
         signal.signal(number, action)
 
 
-def calls_to(server: Scripted) -> RemoteCalls:
-    return RemoteCalls(parse_address(server.url), TOKEN, "chatbridge-cli")
+def calls_to(server: Scripted) -> RemoteToolClient:
+    return RemoteToolClient(parse_address(server.url), TOKEN, "chatbridge-cli")
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("https://hub.example.org", Address("hub.example.org", None, "/mcp", True)),
-        ("https://hub.example.org/", Address("hub.example.org", None, "/mcp", True)),
-        ("https://hub.example.org:8443/a/mcp", Address("hub.example.org", 8443, "/a/mcp", True)),
-        ("http://localhost:8788/mcp", Address("localhost", 8788, "/mcp", False)),
-        ("http://127.3.2.1", Address("127.3.2.1", None, "/mcp", False)),
-        ("http://[::1]:8788", Address("::1", 8788, "/mcp", False)),
+        ("https://hub.example.org", HubAddress("hub.example.org", None, "/mcp", True)),
+        ("https://hub.example.org/", HubAddress("hub.example.org", None, "/mcp", True)),
+        ("https://hub.example.org:8443/a/mcp", HubAddress("hub.example.org", 8443, "/a/mcp", True)),
+        ("http://localhost:8788/mcp", HubAddress("localhost", 8788, "/mcp", False)),
+        ("http://127.3.2.1", HubAddress("127.3.2.1", None, "/mcp", False)),
+        ("http://[::1]:8788", HubAddress("::1", 8788, "/mcp", False)),
     ],
 )
-def test_a_token_goes_to_an_encrypted_address_or_stays_here(url: str, address: Address) -> None:
+def test_a_token_goes_to_an_encrypted_address_or_stays_here(url: str, address: HubAddress) -> None:
     assert parse_address(url) == address
 
 

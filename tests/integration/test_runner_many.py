@@ -10,13 +10,13 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.runner.records import TAIL, Output
-from chatbridge.commands.runner.service import MOST
+from chatbridge.commands.runner.records import TAIL_BYTES, Output
+from chatbridge.commands.runner.service import MAX_RUNNING
 from tests.fakes.runner_desk import Desk, desk, end_runner, eventually
 
 PROC = Path("/proc")
 LIMIT = 200_000
-BEGINNING = LIMIT - TAIL
+BEGINNING = LIMIT - TAIL_BYTES
 MEGABYTES = 80
 """More than the runner may weigh while two hundred commands have printed more than is kept."""
 
@@ -79,12 +79,12 @@ async def test_orphans_are_not_left_as_zombies(state: str) -> None:
 
 async def test_more_than_it_takes_are_not_started_and_told(state: str) -> None:
     async with desk(state) as hub:
-        await run_many(hub, MOST, "exec sleep 300")
+        await run_many(hub, MAX_RUNNING, "exec sleep 300")
         end = await hub.run(hub.shell("true", id="one too many"))
         assert end.how == "not_started"
         assert "no more commands" in (end.error or "")
-        await asyncio.gather(*(hub.line.stop(f"{n}") for n in range(MOST)))
-        for n in range(MOST):
+        await asyncio.gather(*(hub.line.stop(f"{n}") for n in range(MAX_RUNNING)))
+        for n in range(MAX_RUNNING):
             assert (await hub.end(f"{n}")).how == "stopped"
     await end_runner(state)
 

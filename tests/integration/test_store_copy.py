@@ -201,7 +201,7 @@ async def test_agents_over_http_are_let_in_afterwards_with_the_tokens_that_they_
     tokens.add(state, "ci", now=2.0)
     used = tokens.Tokens(state).owner(given)
     assert used is not None
-    tokens.Tokens(state).note_used(used, now=100.0)
+    await tokens.Tokens(state).note_used(used, now=100.0)
     rows = [TokenRow(it.name, it.created, it.digest, at) for it, at in tokens.listed(state)]
     async with postgres.database(empty=True) as address:
         assert await shared_tokens.listed(address) == []

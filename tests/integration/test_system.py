@@ -18,7 +18,7 @@ import pytest
 from chatbridge.clock import SystemClock
 from chatbridge.commands.definitions.watch import watch
 from chatbridge.system import descriptors, processes, sockets
-from chatbridge.system.file_changes import Stepwise
+from chatbridge.system.file_changes import WatchfilesThread
 from tests.fakes.core_env import world
 from tests.fakes.link_server import door
 
@@ -32,7 +32,7 @@ def test_ps_says_of_a_process_what_proc_says(monkeypatch: pytest.MonkeyPatch) ->
     assert shown is not None
     assert asked is not None
     assert asked._replace(started=shown.started) == shown
-    assert processes.everything()[os.getpid()] == asked
+    assert processes.all_processes()[os.getpid()] == asked
 
 
 def test_a_process_that_has_gone_is_not_found_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ async def test_where_the_kernel_says_of_nobody_who_it_is_nobody_is_let_in(
 
 def test_watchfiles_tells_of_a_file_that_was_written(tmp_path: Path) -> None:
     told = queue.Queue[set[str]]()
-    with closing(Stepwise([str(tmp_path)], told.put)):
+    with closing(WatchfilesThread([str(tmp_path)], told.put)):
         (tmp_path / "git.json").write_text("{}")
         assert told.get(timeout=PATIENCE) == {str(tmp_path / "git.json")}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.channels.chat.inbound import TAKEN_BACK
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, clock_time
 from chatbridge.core.forms import form
@@ -92,12 +93,12 @@ async def test_what_was_allowed_is_taken_back_on_its_card(telegram: Telegram) ->
     over = await telegram.current(ask)
     assert over.rows == (("Take back",),)
     assert "without asking until" in over.text
-    assert await telegram.tap(over, "Take back") == "Taken back. It is asked for again."
+    assert await telegram.tap(over, "Take back") == TAKEN_BACK
     taken = await telegram.current(ask)
     assert taken.rows == ()
     assert read(taken).startswith("✅ Allowed once · shop-api")
     assert "Taken back" in taken.text
-    assert await telegram.press(over, _take_back(ask)) == "Taken back. It is asked for again."
+    assert await telegram.press(over, _take_back(ask)) == TAKEN_BACK
 
 
 def _take_back(ask: Ask) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatbridge.cli.hub.tool_client import Calls
+from chatbridge.cli.hub.tool_client import ToolClient
 from chatbridge.link.loop import wake_on
 
 PATIENCE = 10.0
@@ -38,7 +38,7 @@ def test_a_signal_that_does_not_interrupt_the_wait_ends_it_all_the_same(wake: in
     which can be had at will."""
     theirs, we_write = os.pipe()
     we_read, answers = os.pipe()
-    calls = Calls({"name": "test"}, we_read, we_write, wake=wake)
+    calls = ToolClient({"name": "test"}, we_read, we_write, wake=wake)
     ended = threading.Event()
     in_time: list[bool] = []
 

@@ -97,6 +97,15 @@ def test_every_problem_is_told_with_its_line_and_how_to_mend_it(
     assert out.endswith("\n3 problems. A file with a problem has no tools; the others do.\n")
 
 
+def test_the_name_that_one_client_has_for_ask_user_is_taken(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(folder, "human", definition("ask_human", "default"))
+    code, out, _ = done(capsys, "check")
+    assert code == 1
+    assert "the tool ask_human is one of chatbridge's own [collision]" in " ".join(out.split())
+
+
 def test_what_has_no_effect_is_a_remark_that_says_why(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,7 +274,7 @@ def test_an_example_is_copied_into_the_owners_folder_and_works(
     )
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.glob("[!.]*")} == {0o600}
-    library = Library([folder], reserved=frozenset())
+    library = Library([folder])
     library.load()
     assert library.problems == ()
     assert {"git_status", "npm_test"} <= set(library.commands)
@@ -274,7 +283,7 @@ def test_an_example_is_copied_into_the_owners_folder_and_works(
 def test_a_copy_names_the_schema_that_lies_beside_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in definition_files.names():
+    for name in definition_files.example_names():
         assert done(capsys, "add", name)[0] == 0
         said = json.loads((folder / f"{name}.json").read_text())["$schema"]
         assert said == f"./{SCHEMA}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.definitions.library import Library
-from chatbridge.commands.definitions.watch import LONGEST_SECONDS, QUIET_SECONDS, watch
+from chatbridge.commands.definitions.watch import MAX_DELAY_SECONDS, QUIET_SECONDS, watch
 from tests.fakes.clock import StillClock
 from tests.fakes.definitions import definition, written
 from tests.fakes.watched import PATIENCE, there, watched
@@ -104,7 +104,7 @@ async def test_several_changes_at_once_are_told_as_one(tools: Path) -> None:
 async def test_changes_without_an_end_are_told_all_the_same(tools: Path) -> None:
     async with watched(tools) as it:
         (tools / "git.json").write_text("first")
-        for number in range(round(LONGEST_SECONDS / QUIET_SECONDS)):
+        for number in range(round(MAX_DELAY_SECONDS / QUIET_SECONDS)):
             assert await it.stirs()
             (tools / "git.json").write_text(str(number))
             assert await it.stirs()
@@ -206,7 +206,7 @@ async def test_a_file_behind_a_link_is_watched_where_it_lies(tools: Path, tmp_pa
 
 async def test_a_library_that_is_told_has_a_new_definition_at_once(tools: Path) -> None:
     written(tools, "git", definition("git", "status"))
-    library = Library([tools], reserved=frozenset())
+    library = Library([tools])
     library.load()
     different: asyncio.Queue[bool] = asyncio.Queue()
 

@@ -7,7 +7,8 @@ import tempfile
 from html import escape
 from pathlib import Path
 
-from chatbridge.cli.connect.catalogue import CLIENTS, program
+from chatbridge.cli.connect.catalogue import CLIENTS
+from chatbridge.cli.connect.machine import program
 from tests.fakes.client_home import Home, before
 from tests.fakes.on_terminal import OnTerminal
 

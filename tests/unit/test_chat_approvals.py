@@ -350,7 +350,8 @@ def test_what_was_allowed_beyond_one_use_stands_on_the_card_until_it_is_taken_ba
     assert chat.offers(shown, over) == []
     assert reply not in chat.read(shown, over)
     back = decided(chat, EDITS, ALLOW_SESSION, grant=replace(grant, taken_back_at=NOW + 60))
-    assert f"Taken back {AT}. It is asked for again." in chat.read(back)
+    asked_again = "It is asked for again, unless something else allows it."
+    assert f"Taken back {AT}. {asked_again}" in chat.read(back)
     assert allowed not in chat.read(back)
     assert chat.offers(back) == []
     elsewhere = chat.card(shown, only_on=("ntfy",))

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from chatbridge import __version__
-from chatbridge.cli.connect.catalogue import PLUGIN, Program
+from chatbridge.cli.connect.catalogue import PLUGIN
+from chatbridge.cli.connect.machine import Program
 from chatbridge.tool_names import TOOLS
 from tests.documents.claude_plugin import FOLDER, MANIFEST, MARKETPLACE, SKILL, files
 from tests.documents.pages import ROOT

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from chatbridge.commands.arguments.argv import LONGEST_IN_ALL, argv_of, flag_of, style_of
+from chatbridge.commands.arguments.argv import MAX_ARGV_BYTES, argv_of, flag_of, style_of
 from chatbridge.commands.definitions.definition import Command, Option
 from chatbridge.commands.tools.tool import schema_of
 from chatbridge.core.errors import ToolInputError
@@ -215,4 +215,4 @@ def test_what_linux_would_not_start_is_refused(sizes: list[int]) -> None:
     argv = made_of(command, {"all": ["é" * (size // 2) for size in sizes]})
     if not isinstance(argv, ToolInputError):
         assert max(len(each.encode()) for each in argv) <= 100_000
-        assert sum(len(each.encode()) + 9 for each in argv) <= LONGEST_IN_ALL
+        assert sum(len(each.encode()) + 9 for each in argv) <= MAX_ARGV_BYTES

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.executable import Programs, environment_of
+from chatbridge.commands.arguments.environment import environment_of
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.definition import Command
 from tests.fakes.made_commands import made
 

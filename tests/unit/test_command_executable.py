@@ -188,13 +188,18 @@ def test_the_interpreter_of_a_script_is_held_to_the_same(tmp_path: Path) -> None
     said = refused(programs(), script)
     assert said.startswith(f"{script} cannot be run, as its first line says: the program {python}")
     assert f"the project {shop}" in said
-    for first in ("/usr/bin/env nowhere-3", "/usr/bin/env -S A=1 nowhere-3 -u"):
+    for first in ("/usr/bin/env nowhere-3", "/usr/bin/env -S A=1 nowhere-3 -u notes.txt"):
         script = program(tmp_path / "bin", first=first)
         assert "the program nowhere-3 was not found" in refused(programs(), script)
         interpreter = program(tmp_path / "own", "nowhere-3")
         assert programs(tmp_path / "own").find(script) == script
         os.unlink(interpreter)
     assert programs().find(program(tmp_path / "bin", first="/usr/bin/env sh"))
+
+
+def test_what_the_interpreter_gets_is_no_program(tmp_path: Path) -> None:
+    script = program(tmp_path / "bin", first="/bin/sh -e")
+    assert programs(tmp_path / "bin").find("tool") == script
 
 
 def test_a_whole_path_is_taken_with_the_owners_home(home: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, Program
-from chatbridge.cli.connect.plans import Found, found_clients
+from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS
+from chatbridge.cli.connect.installed import InstalledClient, installed_clients
+from chatbridge.cli.connect.machine import Program
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.client_home import START, WAIT, Home, after, before
 
@@ -20,8 +21,8 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def found(home: Home, client: str) -> Found:
-    return next(it for it in found_clients(home.environ) if it.client.name == client)
+def found(home: Home, client: str) -> InstalledClient:
+    return next(it for it in installed_clients(home.environ) if it.client.name == client)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -171,10 +172,10 @@ def test_the_time_out_is_in_seconds_for_all_and_within_what_the_client_can_do(
 
 
 def test_only_clients_that_are_here_are_found(home: Home) -> None:
-    assert found_clients(home.environ) == []
+    assert installed_clients(home.environ) == []
     (home.path / ".codex").mkdir()
-    assert [it.client.name for it in found_clients(home.environ)] == ["codex"]
-    assert found(home, "codex") == Found(
+    assert [it.client.name for it in installed_clients(home.environ)] == ["codex"]
+    assert found(home, "codex") == InstalledClient(
         client=CATALOGUE["codex"],
         file=home.path / ".codex/config.toml",
         connected=False,

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, program
+from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS
 from chatbridge.cli.connect.hooks import Hooks
 from chatbridge.cli.connect.jsonc import Jsonc
+from chatbridge.cli.connect.machine import program
 from chatbridge.cli.setup import commands
 from tests.fakes.client_home import Home, before
 from tests.fakes.program import ROOT, bare

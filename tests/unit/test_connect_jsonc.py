@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.cli.connect.editing import CannotEdit, Unparsable, at
+from chatbridge.cli.connect.editing import CannotEdit, Unparsable, value_at
 from chatbridge.cli.connect.jsonc import Jsonc
 
 KEYS = ("servers", "ours")
@@ -107,7 +107,7 @@ def test_one_key_of_an_entry_can_be_changed(
 ) -> None:
     text = EDITOR.put(document[0], KEYS, ENTRY)
     new = EDITOR.put(text, (*KEYS, key), value)
-    assert at(EDITOR.load(new), KEYS) == ENTRY | {key: value}
+    assert value_at(EDITOR.load(new), KEYS) == ENTRY | {key: value}
     assert EDITOR.remove(new, KEYS) == EDITOR.remove(text, KEYS)
 
 

@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import (
-    CATALOGUE,
-    CLIENTS,
-    Places,
-    Program,
-    client_of,
-    places,
-    program,
-)
-from chatbridge.cli.connect.plans import found_clients
+from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, client_of
+from chatbridge.cli.connect.installed import installed_clients
+from chatbridge.cli.connect.machine import Program, UserFolders, program, user_folders
 from chatbridge.core.errors import ChatbridgeError
 
 USUAL = {
@@ -47,7 +40,7 @@ def file_on_macos(client: str, **variables: str) -> str:
 
 def _file(client: str, variables: dict[str, str], *, mac: bool) -> str:
     environ = {"HOME": "/home/ana", **variables}
-    return str(CATALOGUE[client].file(Places(Path("/home/ana"), environ, mac=mac)))
+    return str(CATALOGUE[client].file(UserFolders(Path("/home/ana"), environ, mac=mac)))
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -95,7 +88,7 @@ def test_on_macos_zed_stays_where_it_is_and_the_programs_of_electron_are_elsewhe
 def test_an_older_clines_file_is_used_until_there_is_a_newer_one(
     tmp_path: Path, mac: bool, folder: str
 ) -> None:
-    here = Places(tmp_path, {"HOME": str(tmp_path)}, mac=mac)
+    here = UserFolders(tmp_path, {"HOME": str(tmp_path)}, mac=mac)
     older = tmp_path / folder / "Code/User/globalStorage/saoudrizwan.claude-dev"
     older.mkdir(parents=True)
     name = "settings/cline_mcp_settings.json"
@@ -107,7 +100,7 @@ def test_an_older_clines_file_is_used_until_there_is_a_newer_one(
 
 @pytest.mark.parametrize("name", ["opencode.jsonc", "opencode.json", "config.json"])
 def test_opencodes_file_is_the_one_that_is_there(tmp_path: Path, name: str) -> None:
-    here = places({"HOME": str(tmp_path)})
+    here = user_folders({"HOME": str(tmp_path)})
     folder = tmp_path / ".config/opencode"
     folder.mkdir(parents=True)
     (folder / name).write_text("{}")
@@ -120,7 +113,7 @@ def test_a_name_that_is_no_client_gets_the_list() -> None:
 
 
 def test_without_a_home_no_client_is_found() -> None:
-    assert found_clients({"HOME": "nowhere"}) == []
+    assert installed_clients({"HOME": "nowhere"}) == []
 
 
 def executable(path: Path) -> Path:

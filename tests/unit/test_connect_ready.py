@@ -13,11 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chatbridge.cli.agents.hook import HELP
-from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, Program, places
+from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS
 from chatbridge.cli.connect.document import Document, Paragraph, Part
 from chatbridge.cli.connect.hooks import Hooks
+from chatbridge.cli.connect.installed import connected_in, installed_clients
+from chatbridge.cli.connect.machine import Program, user_folders
 from chatbridge.cli.connect.marked_text import BEGIN, END
-from chatbridge.cli.connect.plans import connected_in, found_clients, plan_folder, write
+from chatbridge.cli.connect.plans import plan_folder, write
 from chatbridge.cli.connect.readiness import Readiness, readiness
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.client_home import START, WAIT, Home
@@ -66,7 +68,7 @@ def told(home: Home) -> Any:
 
 
 def is_ready(home: Home, client: str = "claude-code") -> Readiness:
-    (found,) = [it for it in found_clients(home.environ) if it.client.name == client]
+    (found,) = [it for it in installed_clients(home.environ) if it.client.name == client]
     return readiness(found, home.environ)
 
 
@@ -532,7 +534,7 @@ def test_any_text_comes_back_to_the_byte_with_and_without_a_copy(before: str, la
 
 
 def test_every_client_with_instructions_says_where_they_are() -> None:
-    here = places({"HOME": "/home/you"})
+    here = user_folders({"HOME": "/home/you"})
     files = {name: it.instructions_file(here) for name, it in CATALOGUE.items()}
     assert {name: str(path) for name, path in files.items() if path} == {
         "claude-code": "/home/you/.claude/CLAUDE.md",

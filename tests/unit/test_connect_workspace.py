@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import program
+from chatbridge.cli.connect.machine import program
 from chatbridge.cli.setup import commands
 
 TOOLS = [

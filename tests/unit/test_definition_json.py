@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.definitions.check import DEEPEST, LARGEST, MOST_SIGNS, check
+from chatbridge.commands.definitions.check import check
+from chatbridge.commands.definitions.json_text import MAX_BYTES, MAX_DEPTH, MAX_TOKENS
 from chatbridge.commands.definitions.problems import Problem
 
 FILE = Path("tool.json")
@@ -84,24 +85,24 @@ def test_a_byte_order_mark_makes_no_difference() -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read() -> None:
-    fits = json.dumps({**GOOD, "description": "x" * (LARGEST - 200)})
+    fits = json.dumps({**GOOD, "description": "x" * (MAX_BYTES - 200)})
     assert problems(fits) == ()
     (problem,) = problems(fits + " " * 200)
     assert problem.kind == "too_large"
-    (problem,) = problems(json.dumps({"description": "ü" * (LARGEST // 2)}, ensure_ascii=False))
+    (problem,) = problems(json.dumps({"description": "ü" * (MAX_BYTES // 2)}, ensure_ascii=False))
     assert problem.kind == "too_large"
 
 
 def test_a_file_with_too_many_values_is_not_read() -> None:
-    (problem,) = problems(json.dumps({**GOOD, "hints": ["x"] * MOST_SIGNS}))
+    (problem,) = problems(json.dumps({**GOOD, "hints": ["x"] * MAX_TOKENS}))
     assert problem.kind == "too_large"
-    assert problems(json.dumps({**GOOD, "hints": ["x"] * (MOST_SIGNS // 4)})) == ()
+    assert problems(json.dumps({**GOOD, "hints": ["x"] * (MAX_TOKENS // 4)})) == ()
 
 
 def test_a_file_that_is_nested_too_deeply_is_not_read() -> None:
     for text in ("[" * 900_000, '{"a":' * 100_000, "\n" + "[" * 40 + "]" * 40):
         (problem,) = problems(text)
         assert problem.kind == "too_deep"
-    deep = json.dumps({**GOOD, "x": json.loads("[" * (DEEPEST - 1) + "]" * (DEEPEST - 1))})
+    deep = json.dumps({**GOOD, "x": json.loads("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))})
     assert [problem.kind for problem in problems(deep)] == ["unknown_field"]
     assert problems(json.dumps({**GOOD, "description": "[" * 100})) == ()

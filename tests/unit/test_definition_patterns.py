@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.definitions.definition import matcher
+from chatbridge.commands.definitions.patterns import matcher
 
 PATTERNS = (
     "", "a|b", "v[0-9]+", r"\d+", r"\D*", r"[\d.]+", r"[^\s]+", r"\w\W?\s", r"[\w-]*", "[]a]+",

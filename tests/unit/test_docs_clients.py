@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import CATALOGUE, places
+from chatbridge.cli.connect.catalogue import CATALOGUE
+from chatbridge.cli.connect.machine import user_folders
 from chatbridge.tools.clients import Clients
 from tests.documents.pages import pages
 
@@ -29,7 +30,7 @@ def test_every_client_is_in_the_table() -> None:
 def test_a_clients_row_has_its_files_and_its_keys(name: str) -> None:
     client = CATALOGUE[name]
     file, project, under, key, unit, _ = cells(ENTRIES[name])
-    assert str(client.file(places({"HOME": "/home/you"}))).replace("/home/you", "~") in file
+    assert str(client.file(user_folders({"HOME": "/home/you"}))).replace("/home/you", "~") in file
     assert (project == "–") == (not client.project)
     assert all(f"`{it}`" in project or it.endswith(".jsonc") for it in client.project)
     assert under == f"`{client.servers}`"

@@ -17,7 +17,7 @@ import pytest
 from chatbridge import extras
 from chatbridge.channels.matrix.spec import EXTRA
 from chatbridge.channels.slack.spec import EXTRA as SLACK_EXTRA
-from chatbridge.cli.connect import catalogue
+from chatbridge.cli.connect import machine
 from chatbridge.core.errors import ExtraMissing
 from tests.packages.licences import needed, requirements
 
@@ -84,8 +84,8 @@ def test_what_uvx_runs_is_connected_with_uvx_since_its_own_folder_goes(
     monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "ZdYxPfAIMOdFkzUM"))
     words = ("--from", source, "chatbridge")
-    started = catalogue.program()
-    assert started == catalogue.Program("/usr/bin/uvx", (*words, "mcp"))
+    started = machine.program()
+    assert started == machine.Program("/usr/bin/uvx", (*words, "mcp"))
     assert started.instead("hook") == ("/usr/bin/uvx", *words, "hook")
     assert extras.command(EXTRA) == f"{UV} {shlex.quote(source)}"
     assert extras.lasting_command() == f"uv tool install {shlex.quote(source)}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.agents.hook_events import named
+from chatbridge.cli.agents.hook_events import identify
 
 Json = dict[str, Any]
 CODEX = {"session_id": "01a1", "turn_id": "01a2", "cwd": "/srv", "model": "gpt-5.1-codex"}
@@ -28,7 +28,7 @@ GEMINI = {"session_id": "4a8e", "cwd": "/srv", "timestamp": "2026-11-18T07:06:32
 def test_an_event_is_known_by_its_client_and_claude_codes_name(
     event: Json, client: str, name: str
 ) -> None:
-    found = named(event)
+    found = identify(event)
     assert (found.client, found.name) == (client, name)
     assert found.own_name == event["hook_event_name"], "it is told so under its own name"
 
@@ -38,5 +38,5 @@ def test_an_event_is_known_by_its_client_and_claude_codes_name(
     [{}, {"hook_event_name": ["Stop"]}, {"hook_event_name": None, "client": {"opencode": 1}}],
 )
 def test_what_is_no_event_is_nobodys(event: Json) -> None:
-    found = named(event)
+    found = identify(event)
     assert (found.client, found.name, found.own_name) == ("claude-code", "", "")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.agents.transcript import TAIL, Prompts, last_words
+from chatbridge.cli.agents.transcript import TAIL_BYTES, Prompts, last_words
 from tests.unit.test_hook_transcript import EARLIER, LATER, add, result, used
 
 Json = dict[str, Any]
@@ -76,7 +76,7 @@ def test_the_last_text_of_the_agent_is_found(path: Path) -> None:
 
 
 def test_only_the_end_of_a_long_record_is_read(path: Path) -> None:
-    add(path, said("Long ago."), typed("x" * TAIL))
+    add(path, said("Long ago."), typed("x" * TAIL_BYTES))
     assert last_words({"transcript_path": str(path)}) == ""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.agents.transcript import TAIL, Transcript
+from chatbridge.cli.agents.transcript import TAIL_BYTES, Transcript
 
 Json = dict[str, Any]
 LIST: Json = {"command": "ls -l"}
@@ -98,7 +98,7 @@ def test_half_a_line_is_read_when_it_is_whole(path: Path, transcript: Transcript
 
 
 def test_only_the_end_of_a_long_record_is_read(path: Path, transcript: Transcript) -> None:
-    add(path, used("lost"), b" " * TAIL + b"\n", used("a"))
+    add(path, used("lost"), b" " * TAIL_BYTES + b"\n", used("a"))
     assert not transcript.settled()
     add(path, result("a"))
     assert transcript.settled()
@@ -109,7 +109,7 @@ def test_a_line_that_is_longer_than_all_that_is_read_at_once_is_passed_over(
 ) -> None:
     add(path, used("a"))
     assert not transcript.settled()
-    add(path, b'{"tool_":"' + b"x" * 2 * TAIL + b'"}\n', result("a"))
+    add(path, b'{"tool_":"' + b"x" * 2 * TAIL_BYTES + b'"}\n', result("a"))
     assert any(transcript.settled() for _ in range(4))
 
 

@@ -17,7 +17,7 @@ import yaml
 from chatbridge import bounded_read, lock_file, settings
 from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
-from chatbridge.cli.connect.document import Document, Entry
+from chatbridge.cli.connect.document import Document, ServerEntry
 from chatbridge.cli.connect.yaml_text import Yaml
 from chatbridge.commands.operations.runner_client import End, read_end
 from chatbridge.commands.runner import records
@@ -275,7 +275,7 @@ def test_a_clients_file_that_is_hard_work_is_refused_and_runs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, content: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    entry = Entry(keys=("servers", "ours"), shape={"command": "x"})
+    entry = ServerEntry(keys=("servers", "ours"), shape={"command": "x"})
     path = Path("a client's file")
     with pytest.raises(ChatbridgeError, match=f"{path}.*Nothing was written"):
         Document(

@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.__main__ import main
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 from chatbridge.hub.http import tokens as http_tokens
 from chatbridge.hub.http.tokens import NOTED_EVERY, Tokens
+from tests.fakes.loop_watch import calls_in_this_thread
 
 
 @pytest.fixture
@@ -138,15 +140,17 @@ def test_whatever_is_in_the_file_means_nobody_and_breaks_nothing(
     assert Tokens(state).owner(token) is None
 
 
-def test_when_a_token_was_used_is_noted_to_the_minute(state: str) -> None:
+async def test_when_a_token_was_used_is_noted_to_the_minute(state: str) -> None:
     http_tokens.add(state, "ci", now=1.0)
     tokens = Tokens(state)
     (token,) = tokens.all()
     assert http_tokens.listed(state) == [(token, None)]
-    for now in (1000.0, 1000.0 + NOTED_EVERY - 1):
-        tokens.note_used(token, now=now)
+    with calls_in_this_thread(write_atomically) as called:
+        for now in (1000.0, 1000.0 + NOTED_EVERY - 1):
+            await tokens.note_used(token, now=now)
+    assert called == [], "a request must not wait for the disk in the event loop"
     assert http_tokens.listed(state) == [(token, 1000.0)]
-    Tokens(state).note_used(token, now=2000.0)
+    await Tokens(state).note_used(token, now=2000.0)
     assert http_tokens.listed(state) == [(token, 2000.0)]
     http_tokens.remove(state, "ci")
     http_tokens.add(state, "ci", now=3000.0)

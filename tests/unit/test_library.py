@@ -12,11 +12,9 @@ from chatbridge.commands.definitions.library import OPERATION_TOOLS, Library
 from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
 from tests.fakes.definitions import definition, written
 
-OURS = frozenset({"ask_user", "notify_user"})
-
 
 def library(*dirs: Path, may_be_missing: bool = False) -> Library:
-    found = Library(dirs, reserved=OURS, may_be_missing=may_be_missing)
+    found = Library(dirs, may_be_missing=may_be_missing)
     found.load()
     return found
 

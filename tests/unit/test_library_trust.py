@@ -18,7 +18,7 @@ not_as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everyt
 
 
 def library(folder: Path, *, may_be_missing: bool = False) -> Library:
-    found = Library([folder], reserved=frozenset(), may_be_missing=may_be_missing)
+    found = Library([folder], may_be_missing=may_be_missing)
     found.load()
     return found
 

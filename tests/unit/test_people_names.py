@@ -38,7 +38,7 @@ def test_each_has_a_name_with_something_that_is_theirs_alone() -> None:
 def test_where_the_service_does_not_say_the_ids_have_to_do(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(people, "NAMES_WITHIN", 0.01)
+    monkeypatch.setattr(people, "NAMES_TIMEOUT_SECONDS", 0.01)
     spec = SPEC._replace(names=f"{__name__}:{way}")
     assert people.listed_names(spec, TABLE) == "1, 2, 3"
 

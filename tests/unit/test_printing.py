@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbridge.channels.checks import from_error
-from chatbridge.cli.connect.catalogue import Places
 from chatbridge.cli.connect.command import show_diffs, show_summaries
+from chatbridge.cli.connect.machine import UserFolders
 from chatbridge.cli.connect.plans import Change
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.ui import prompts, tables, wording
@@ -56,7 +56,7 @@ def _diff(text: str) -> None:
     folder = Path("/home/a") / text.replace("/", "|").replace("\0", "0")
     change = Change(
         path=folder / "c.json",
-        shown=Places(Path("/home/a"), {}).shown(folder / "c.json"),
+        shown_as=UserFolders(Path("/home/a"), {}).display_path(folder / "c.json"),
         before=None,
         after=text.encode("utf-8", "replace"),
         private=False,

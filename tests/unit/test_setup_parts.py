@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from chatbridge.channels.discord.settings import FORM
 from chatbridge.channels.slack.settings import BOT_TOKEN
 from chatbridge.channels.telegram.setup import token_in
-from chatbridge.cli.people import coloured, qr_lines
 from chatbridge.cli.setup.bots import only
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.qr import coloured, qr_lines
 
 PARTS = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

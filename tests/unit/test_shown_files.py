@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.attachments.content_type import EXTENSIONS
-from chatbridge.cli.questions.files import OPENED, attachments, saved_name
+from chatbridge.cli.questions.files import OPENED_TYPES, attachments, saved_name
 from chatbridge.core.errors import ChatbridgeError
 
 
@@ -42,10 +42,10 @@ def test_no_name_leads_out_of_the_folder_or_hides(name: str) -> None:
 
 def test_only_pictures_texts_sound_and_pdf_are_opened_under_names_that_say_so() -> None:
     for kind in ("text/html", "image/svg+xml", "application/zip", "application/octet-stream"):
-        assert kind not in OPENED
-    assert set(OPENED) <= set(EXTENSIONS)
+        assert kind not in OPENED_TYPES
+    assert set(OPENED_TYPES) <= set(EXTENSIONS)
     runs = (".html", ".htm", ".svg", ".sh", ".desktop", ".diff", "")
-    assert not set(OPENED.values()) & set(runs)
+    assert not set(OPENED_TYPES.values()) & set(runs)
 
 
 def test_what_is_too_large_for_the_machines_hub_is_said_before_it_is_sent(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards import phrases
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
+from chatbridge.core.cards.grants import ASKED_AGAIN
 from chatbridge.core.errors import (
     AskEnded,
     AttachmentError,
@@ -74,7 +75,7 @@ UNKNOWN = "This question is no longer here."
 MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
 REPLY_TO_ONE = "Reply to the question you mean."
 DISCARDED = "Discarded."
-TAKEN_BACK = "Taken back. It is asked for again."
+TAKEN_BACK = f"Taken back. {ASKED_AGAIN}"
 OVER = "That is over already."
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""

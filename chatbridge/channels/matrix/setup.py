@@ -14,11 +14,13 @@ from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.people import people_in
-from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
+from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line
+from chatbridge.setting_rules import first_problem
 from chatbridge.settings import secrets
 
 ABOUT = """\
@@ -114,7 +116,7 @@ def _homeserver(user: str) -> str:
         try:
             found = asyncio.run(homeserver_of(given))
         except ChatbridgeError as error:
-            prompts.bad(prompts.shown(str(error)))
+            prompts.bad(one_line(str(error)))
             given = prompts.text(
                 "The homeserver's address:", problem=lambda it: None if it else "An address"
             )
@@ -137,7 +139,7 @@ def _log_in(bot: Bot) -> str:
         try:
             token = bot.log_in(secret) if how == "password" else bot.use(secret)
         except ChatbridgeError as error:
-            prompts.bad(prompts.shown(str(error)))
+            prompts.bad(one_line(str(error)))
         else:
             prompts.good(f"logged in as {bot.user_id}")
             return token
@@ -147,7 +149,7 @@ def _room(bot: Bot, owner: str) -> str:
     known = {room.id: room for room in bot.rooms()}
     choices = [Choice(value=NEW_ROOM, title="A new one            private, for you and the bot")]
     for room in known.values():
-        name, kind = prompts.shown(room.name), "encrypted" if room.encrypted else ""
+        name, kind = one_line(room.name), "encrypted" if room.encrypted else ""
         choices.append(Choice(value=room.id, title=f"{name[:20]:<20} {kind:<9} {room.id}"))
     picked = prompts.pick("Which room?", choices) if known else NEW_ROOM
     if picked == NEW_ROOM:

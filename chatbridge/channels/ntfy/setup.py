@@ -15,10 +15,12 @@ from chatbridge.channels.ntfy.settings import Ntfy
 from chatbridge.channels.ntfy.spec import NTFY
 from chatbridge.cli.config_file import change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
+from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line
+from chatbridge.setting_rules import first_problem
 from chatbridge.settings import secrets
 
 ABOUT = """\
@@ -42,7 +44,7 @@ def ask(setup: Setup) -> None:
             _save(setup, {"topic": topic, "answers": answers})
             break
         except ChatbridgeError as error:  # the phone may have this topic already
-            why = prompts.shown(f"{error}. Nothing was written.")
+            why = one_line(f"{error}. Nothing was written.")
             if not prompts.enter_or_escape(partial(prompts.bad, why, "Press Enter to try again.")):
                 raise KeyboardInterrupt from None
     prompts.good("a test message is on its way to your phone")

@@ -1,8 +1,7 @@
-"""What the owner has written to the agent whose client runs a hook: asked of the hub that runs, if
-one does, and handed over once.
+"""Fetches what the owner has written to the agent whose client runs a hook.
 
-This happens after every tool of an agent, so that it has to be quick: standard library only, no
-link, no hub is started, and a hub that hangs is left alone.
+This happens after every tool of an agent, so it has to be quick: it uses the standard library only,
+needs no link, starts no hub, and does not wait for one that hangs.
 """
 
 from __future__ import annotations
@@ -22,29 +21,30 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-WITHIN_SECONDS = 2.0
+REPLY_SECONDS = 2.0
 """How long the hub may take for each of its replies."""
-SETS_THE_FOLDER = (CLAUDE_CODE, "gemini-cli")
-SENT = ("cwd", "root", "file", "label")
+SETS_PROJECT_DIR = (CLAUDE_CODE, "gemini-cli")
+PREFACE_KEYS = ("cwd", "root", "file", "label")
 
 
 def collect(event: Json, client: str, *, stops: bool, say: Callable[[str], None]) -> bool:
     """Say what waits for this agent, and confirm it. Return whether something was said. `stops`:
-    the agent is about to. :raises OSError: it cannot be said, and goes on waiting."""
+    the agent is about to stop. :raises OSError: it cannot be said, and goes on waiting."""
     link = link_name(event)
     if link is None or not enter_folder(event, client):
         return False
     said = False
     try:
-        with connected(within=WITHIN_SECONDS) as hub:
+        with connected(within=REPLY_SECONDS) as hub:
             preface = build_preface(os.environ.get("CHATBRIDGE_LABEL") or None)
-            given = {name: preface[name] for name in SENT} | {"link": link, "client": client}
-            found = hub.ask("collect", within=WITHIN_SECONDS, stops=stops, **given)
+            given = {name: preface[name] for name in PREFACE_KEYS}
+            given |= {"link": link, "client": client, "stops": stops}
+            found = hub.ask("collect", within=REPLY_SECONDS, **given)
             texts = found.get("texts")
             if isinstance(texts, list) and texts:
                 say("\n\n".join(map(str, texts)))
                 said = True
-                hub.ask("collected", within=WITHIN_SECONDS, call=found.get("call"))
+                hub.ask("collected", within=REPLY_SECONDS, call=found.get("call"))
     except ChatbridgeError:
         pass  # no hub runs, it is another version, or it has gone: what waits comes later
     return said
@@ -62,7 +62,7 @@ def enter_folder(event: Json, client: str) -> bool:
     """Go where the agent was started, which is its project: it may be in another folder now. Return
     False if that is not known."""
     # Others may have it from a Claude Code that has started them, in another folder.
-    started = os.environ.get("CLAUDE_PROJECT_DIR") if client in SETS_THE_FOLDER else None
+    started = os.environ.get("CLAUDE_PROJECT_DIR") if client in SETS_PROJECT_DIR else None
     folder = started or event.get("cwd")
     try:
         os.chdir(folder if isinstance(folder, str) else "")

@@ -19,7 +19,7 @@ from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table
-from chatbridge.cli.ui.wording import cell, counted, shown
+from chatbridge.cli.ui.wording import cell, counted, display_path
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.definition import Command, published
 from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition
@@ -28,16 +28,22 @@ from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.text import did_you_mean, encodable
 from chatbridge.hub.wiring import known_projects
 from chatbridge.settings import Settings, load
-from chatbridge.tool_names import TOOLS
 
 Json = dict[str, Any]
+
+ENDING = ".json"
+SCHEMA = ".tools.schema.json"
+"""What editors check files with, beside the copies: the examples' own is not where those are."""
+_SCHEMA_OF_EXAMPLES = "../tools.schema.json"
+_EXAMPLES = os.path.join(
+    os.path.dirname(__file__), "..", "..", "commands", "definitions", "examples"
+)
 
 
 def library_of(settings: Settings) -> Library:
     """The hub's own, not yet loaded."""
     return Library(
         settings.commands.dirs,
-        reserved=frozenset(TOOLS),
         may_be_missing="dirs" not in settings.commands.model_fields_set,
     )
 
@@ -47,23 +53,23 @@ def tools(given: argparse.Namespace) -> int:
         return _check(given.file, as_json=given.json)
     if given.do == "list":
         return _list(as_json=given.json)
-    known = names()
+    known = example_names()
     if unknown := [name for name in given.name if name not in known]:
         near = did_you_mean(unknown[0], known, before=", ") or f"; there are: {', '.join(known)}"
         raise WrongUsage(f"there is no example {unknown[0]!r}{near}")
     return _add(given.name)
 
 
-def _check(names: Sequence[str], *, as_json: bool) -> int:
+def _check(paths: Sequence[str], *, as_json: bool) -> int:
     settings = load()
-    if names:
-        library = Library((), reserved=frozenset(TOOLS))
-        library.load_files([Path(name) for name in names])
+    if paths:
+        library = Library(())
+        library.load_files(map(Path, paths))
     else:
         library = library_of(settings)
         library.load()
         if not library.files and not as_json:
-            print(_nothing(settings.commands.dirs))
+            print(_no_definitions(settings.commands.dirs))
             return 0
     programs = program_findings("programs", library.commands.values(), settings)
     ok = not library.problems and all(found.mark is not Mark.PROBLEM for found in programs)
@@ -98,12 +104,12 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     for file in files:
         name = file.file.name
         if names.count(name) > 1 or not is_definition(name):
-            name = shown(file.file)
+            name = display_path(file.file)
         for each in file.problems:
-            what = f"{told(each)} [{each.kind}] (accepted: {each.accepted})"
+            what = f"{summary_of(each)} [{each.kind}] (accepted: {each.accepted})"
             found.append(problem(name, what, each.mend))
         for each in file.remarks:
-            what = f"{told(each)} [{each.kind}] ({each.accepted})"
+            what = f"{summary_of(each)} [{each.kind}] ({each.accepted})"
             found.append(remark(name, what, each.mend))
         if file.commands and not file.problems:
             found.append(fine(name, counted(len(file.commands), "tool")))
@@ -112,15 +118,15 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     return found
 
 
-def told(problem: Problem) -> str:
+def summary_of(problem: Problem) -> str:
     """What it is, in one line, without the file, and without what would be accepted."""
     line = f"line {problem.line}" if problem.line else ""
     place = ", ".join(filter(None, (line, problem.path)))
     return f"{place}: {problem.found}" if place else problem.found
 
 
-def _nothing(dirs: Sequence[Path]) -> str:
-    folders = ", ".join(map(shown, dirs)) or "commands.dirs"
+def _no_definitions(dirs: Sequence[Path]) -> str:
+    folders = ", ".join(map(display_path, dirs)) or "commands.dirs"
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
 
@@ -151,7 +157,7 @@ def _list(*, as_json: bool) -> int:
         ]
         tables.write(Table(columns=columns, rows=rows))
     elif not library.problems:
-        print(_nothing(settings.commands.dirs))
+        print(_no_definitions(settings.commands.dirs))
     if library.problems:
         say(f"{counted(len(library.problems), 'problem')} in your files: chatbridge tools check")
     return 0
@@ -173,7 +179,7 @@ def _tool_object(command: Command) -> Json:
 def _add(given: Sequence[str]) -> int:
     settings = load()
     if not given:
-        abouts = [(it, str(json.loads(_content(it))["description"])) for it in names()]
+        abouts = [(it, str(json.loads(_example(it))["description"])) for it in example_names()]
         rows = [(cell(it), cell(about.partition(". ")[0].rstrip("."))) for it, about in abouts]
         columns = (Column(title="NAME"), Column(title="FOR", gives_way=True))
         tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
@@ -184,13 +190,13 @@ def _add(given: Sequence[str]) -> int:
     folder, added, refused = settings.commands.dirs[0], [], False
     for name in dict.fromkeys(given):
         try:
-            path = copy(name, folder)
+            path = copy_example(name, folder)
         except FileExistsError as error:
-            say(f"{shown(error.filename)} already exists and was not changed.")
+            say(f"{display_path(error.filename)} already exists and was not changed.")
             refused = True
             continue
         added.append(path)
-        print(f"Added {shown(path)}")
+        print(f"Added {display_path(path)}")
     if not added:
         return FAILED
     library = library_of(settings)
@@ -202,32 +208,23 @@ def _add(given: Sequence[str]) -> int:
     return FAILED if wrong or refused else 0
 
 
-ENDING = ".json"
-SCHEMA = ".tools.schema.json"
-"""What editors check files with, beside the copies: the examples' own is not where those are."""
-_SCHEMA_HERE = "../tools.schema.json"
-_EXAMPLES = os.path.join(
-    os.path.dirname(__file__), "..", "..", "commands", "definitions", "examples"
-)
-
-
-def names() -> list[str]:
+def example_names() -> list[str]:
     found = (name for name in os.listdir(_EXAMPLES) if name.endswith(ENDING))
     return sorted(name.removesuffix(ENDING) for name in found)
 
 
-def copy(name: str, folder: Path) -> Path:
+def copy_example(name: str, folder: Path) -> Path:
     """:raises FileExistsError: a file of this name is there, and stays as it is."""
-    content, path = _content(name), folder / f"{name}{ENDING}"
+    content, path = _example(name), folder / f"{name}{ENDING}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     own = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(own, "w", encoding="utf-8") as file:
-        file.write(content.replace(f'"{_SCHEMA_HERE}"', f'"./{SCHEMA}"', 1))
+        file.write(content.replace(f'"{_SCHEMA_OF_EXAMPLES}"', f'"./{SCHEMA}"', 1))
     (folder / SCHEMA).write_text(published(), encoding="utf-8")
     return path
 
 
-def _content(name: str) -> str:
+def _example(name: str) -> str:
     return Path(_EXAMPLES, f"{name}{ENDING}").read_text(encoding="utf-8")
 
 
@@ -239,17 +236,16 @@ def program_findings(name: str, commands: Iterable[Command], settings: Settings)
     programs = Programs(settings.commands.path, projects=lambda: projects)
     found = []
     for folder, refusal in programs.refused().items():
-        which, why = shown(folder), refusal.why
-        found.append(problem(name, f"{which} in commands.path is not used: {why}", refusal.mend))
-    files: dict[str, list[str]] = {}
+        what = f"{display_path(folder)} in commands.path is not used: {refusal.why}"
+        found.append(problem(name, what, refusal.mend))
+    files: dict[str, dict[str, None]] = {}
     for command in commands:
-        named = files.setdefault(command.argv[0], [])
-        named += [shown(command.file)] * (shown(command.file) not in named)
+        files.setdefault(command.argv[0], {})[display_path(command.file)] = None
     for program, named in files.items():
         try:
             programs.find(program)
         except CommandUnusable as error:
             said, _, fix = str(error).partition(". Nothing was started. ")
             what = f"{said.partition('. Looked in ')[0]}: {', '.join(named)}"
-            found.append(remark(name, what, fix, program=program, files=named))
+            found.append(remark(name, what, fix, program=program, files=[*named]))
     return found

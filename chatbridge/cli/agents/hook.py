@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, named
+from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, identify
 from chatbridge.tool_names import TOOLS
 
 TYPE_CHECKING = False
@@ -72,18 +72,18 @@ have such hooks, too: what you write reaches them in the same way.
   }
 """
 CLIENT = "chatbridge-hook"
-QUESTIONS = "AskUserQuestion"
+QUESTION_TOOL = "AskUserQuestion"
 PLUGIN = "--plugin"
 OWN_TOOLS = [
     f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
 ]
-"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
-PEOPLES = ("denied", "cancelled")
+"""As our plug-in names them. It cannot bring a permission for them along, and they only ask."""
+DECIDED_BY_A_PERSON = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
-NOTICE_WITHIN = 20.0
-LONGEST_MESSAGE, LONGEST_TITLE = 4_000, 100
-MOST = 8 * 1024 * 1024
+NOTICE_SECONDS = 20.0
+MAX_MESSAGE, MAX_TITLE = 4_000, 100
+MAX_EVENT_BYTES = 8 * 1024 * 1024
 TITLES = {
     "permission_prompt": "Waiting for a permission",
     "idle_prompt": "Waiting for you",
@@ -94,7 +94,7 @@ TITLES = {
 
 def main(argv: list[str]) -> int:
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # closed by whoever started us: none of our pipes shall be taken for it
+        pass  # a standard file that is closed: no pipe of ours may get its number
     os.close(spare)
     if "-h" in argv or "--help" in argv:
         from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
@@ -110,7 +110,7 @@ def main(argv: list[str]) -> int:
         _complain(f"{error}.\n\n{HELP}")
         return 1
     try:
-        event = json.loads(sys.stdin.buffer.read(MOST))
+        event = json.loads(sys.stdin.buffer.read(MAX_EVENT_BYTES))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
         if in_plugin:
@@ -118,7 +118,7 @@ def main(argv: list[str]) -> int:
 
             if has_own_hook(event.get("hook_event_name")):
                 return 0
-        _take(event, named(event), limit)
+        _handle(event, identify(event), limit)
     except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
@@ -137,7 +137,7 @@ def limit_in(argv: list[str]) -> int | None:
 
 
 def _complain(text: str) -> None:
-    """Where somebody can read it; where nobody can, that is no reason to fail."""
+    """Write it to standard error, if that is open."""
     try:
         os.write(2, text.encode(errors="replace"))
     except OSError:
@@ -150,9 +150,9 @@ def _say(output: Json) -> None:
         left = left[os.write(1, left) :]
 
 
-def _take(event: Json, about: HookEvent, limit: int | None) -> None:
+def _handle(event: Json, about: HookEvent, limit: int | None) -> None:
     """Do what this event is for, and tell the client what it has to know."""
-    asks, own = event.get("tool_name") == QUESTIONS, about.client == CLAUDE_CODE
+    asks, own = event.get("tool_name") == QUESTION_TOOL, about.client == CLAUDE_CODE
     match about.name:
         case "PostToolUse" if "agent_id" not in event:  # or a part of the agent alone would read it
             _pass_on(event, about, stops=False)
@@ -172,7 +172,7 @@ def _take(event: Json, about: HookEvent, limit: int | None) -> None:
                 output = {"hookEventName": about.name, "decision": decision}
                 _say({"hookSpecificOutput": output})
         case "Notification" if own and (notice := _notification(event)):
-            _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
+            _call_tool("notify_user", {**notice, "level": "info"}, event, within=NOTICE_SECONDS)
 
 
 def _pass_on(event: Json, about: HookEvent, *, stops: bool) -> None:
@@ -200,11 +200,11 @@ def _what_next(event: Json, limit: int | None) -> None:
     if not isinstance(words, str) or not words.strip():
         words = last_words(event)
     arguments = {
-        "lastWords": words[:LONGEST_MESSAGE],
+        "lastWords": words[:MAX_MESSAGE],
         "again": event.get("stop_hook_active") is True,
     }
     went_on = Prompts(event).any_new
-    result = _called("what_next", arguments, event, limit=limit, unless=went_on)
+    result = _call_tool("what_next", arguments, event, limit=limit, unless=went_on)
     if not result.get("isError") and (task := json.loads(_text(result)).get("next")):
         _say({"decision": "block", "reason": str(task)})
 
@@ -223,26 +223,28 @@ def _decision(event: Json, limit: int | None) -> Json | None:
     from chatbridge.cli.agents.transcript import Transcript
 
     elsewhere = Transcript(event).settled
-    return decided(_called("approve_tool_use", arguments, event, limit=limit, unless=elsewhere))
+    return decision_in(
+        _call_tool("approve_tool_use", arguments, event, limit=limit, unless=elsewhere)
+    )
 
 
-def decided(result: Json) -> Json | None:
+def decision_in(result: Json) -> Json | None:
     """The decision in a result of `approve_tool_use`, if it is a person's."""
     meta = result.get("_meta")
     if result.get("isError"):
         return None
     decision = json.loads(_text(result))
-    peoples = isinstance(meta, dict) and meta.get(OUTCOME) in PEOPLES
+    by_person = isinstance(meta, dict) and meta.get(OUTCOME) in DECIDED_BY_A_PERSON
     match decision:
         case {"behavior": "allow", "updatedInput": dict(given)}:
             return {"behavior": "allow", "updatedInput": given}
-        case {"behavior": "deny", "message": str(message)} if peoples:
+        case {"behavior": "deny", "message": str(message)} if by_person:
             return {"behavior": "deny", "message": message}
     return None
 
 
 def _text(result: Json) -> str:
-    """The text that a result consists of; JSON for nothing, if it is more or less than that."""
+    """The text of a result that is one text; else an empty JSON object."""
     match result.get("content"):
         case [{"text": str(text)}]:
             return text
@@ -265,11 +267,11 @@ def _notification(event: Json) -> Json | None:
         return None
     title = TITLES.get(kind) if isinstance(kind, str) else None
     title = title or (own if isinstance(own, str) and own.strip() else None)
-    cut = {"message": message[:LONGEST_MESSAGE], "title": (title or "")[:LONGEST_TITLE]}
+    cut = {"message": message[:MAX_MESSAGE], "title": (title or "")[:MAX_TITLE]}
     return {name: text for name, text in cut.items() if text}
 
 
-def _called(
+def _call_tool(
     tool: str,
     arguments: Json,
     event: Json,
@@ -278,8 +280,9 @@ def _called(
     limit: int | None = None,
     unless: Callable[[], bool] | None = None,
 ) -> Json:
-    """The result of the call, which the hub may take `within` seconds for. `limit`: when we shall
-    be ended. `unless`: whether somebody has decided elsewhere. :raises NoAnswer:"""
+    """The result of the call, for which the hub may take `within` seconds. `limit`: after how many
+    seconds the client ends us. `unless`: whether somebody has decided elsewhere. :raises
+    NoAnswer:"""
     import signal
 
     from chatbridge.cli.agents.collect import link_name

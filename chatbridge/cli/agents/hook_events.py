@@ -19,7 +19,7 @@ HookEvent = namedtuple("HookEvent", ("client", "name", "own_name"))
 the event as this client calls it, in what it is told."""
 
 
-def named(event: dict[str, Any]) -> HookEvent:
+def identify(event: dict[str, Any]) -> HookEvent:
     given = event.get("hook_event_name")
     own = given if isinstance(given, str) else ""
     if own in _GEMINI:

@@ -18,7 +18,7 @@ from chatbridge.core.errors import HubRefused
 
 Json = dict[str, Any]
 
-LONGEST = 10_000
+MAX_CHARACTERS = 10_000
 NOBODY = "No agent is connected."
 
 
@@ -71,10 +71,10 @@ def _text(words: list[str]) -> str:
     if words == ["-"]:
         if sys.stdin.isatty():
             say("Write the message, and end it with Ctrl-D.")
-        words = [sys.stdin.read(LONGEST + 1)]
+        words = [sys.stdin.read(MAX_CHARACTERS + 1)]
     text = " ".join(words).strip()
-    if len(text) > LONGEST:
-        raise WrongUsage(f"the text is too long (at most {LONGEST:,} characters)")
+    if len(text) > MAX_CHARACTERS:
+        raise WrongUsage(f"the text is too long (at most {MAX_CHARACTERS:,} characters)")
     return text
 
 

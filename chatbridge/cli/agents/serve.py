@@ -123,9 +123,8 @@ def _state() -> str:
 
 
 def _as_its_owner(state: str) -> str:
-    """Where the directory is from now on. Root becomes its owner, who has to read what is written:
-    a machine's service has a user that nobody can be otherwise, and a way there that is closed to
-    that user."""
+    """Return the path of the directory. Root becomes the directory's owner, who has to read what is
+    written. That user may not enter the folders above it, so the path is relative then."""
     try:
         about = os.stat(state)
     except OSError:

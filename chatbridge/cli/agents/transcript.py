@@ -17,9 +17,9 @@ from contextlib import suppress
 from typing import Any
 
 Json = dict[str, Any]
-TAIL = 4 * 1024 * 1024
+TAIL_BYTES = 4 * 1024 * 1024
 """Bytes that are read at once, and before the hook began."""
-TASK = "<task-notification>"
+TASK_TAG = "<task-notification>"
 """How a prompt begins that no person has typed: something in the background has ended."""
 
 
@@ -52,10 +52,11 @@ class _Record:
             if not stat.S_ISREG(status.st_mode):
                 return
             start = self._read_to
-            file.seek(max(0, status.st_size - TAIL) if start is None else start)
-            data = file.read(TAIL)
+            file.seek(max(0, status.st_size - TAIL_BYTES) if start is None else start)
+            data = file.read(TAIL_BYTES)
             end = data.rfind(b"\n") + 1
-            whole = data[: end or len(data) // TAIL * TAIL]  # a longer line is passed over
+            # A longer line is passed over.
+            whole = data[: end or len(data) // TAIL_BYTES * TAIL_BYTES]
             self._read_to = file.tell() - len(data) + len(whole)
         for line in whole.split(b"\n"):
             if line[:1] == b"{" and any(needle in line for needle in self._needles):
@@ -109,11 +110,11 @@ class Prompts:
             return False
         match entry:
             case {"type": "queue-operation", "operation": "enqueue"}:
-                return not str(entry.get("content", "")).startswith(TASK)
+                return not str(entry.get("content", "")).startswith(TASK_TAG)
             case {"type": "user", "isMeta": True} | {"type": "user", "isSidechain": True}:
                 return False
             case {"type": "user", "message": {"content": str(text)}}:
-                return not text.startswith(TASK)
+                return not text.startswith(TASK_TAG)
         return False
 
 

@@ -2,7 +2,9 @@
 
 command: `chatbridge connect` and `disconnect`
 catalogue: the clients: where their files are, and what an entry looks like
-plans: the clients on this machine; what would be written, as a diff, and the writing
+machine: where this user's files are, and how this chatbridge is started
+installed: the clients on this machine, and how they are connected
+plans: what would be written, as a diff, and the writing
 readiness: what a connected client still lacks before nobody is at the computer
 document: a file's content with our entry in it, or without
 editing: what the editors have in common

@@ -1,27 +1,22 @@
 """The clients: where each keeps its MCP servers, and what an entry looks like there.
 
-Each client's page in `docs/` says how certain this is. Also the folders of this machine and user.
+Each client's page in `docs/` says how certain this is.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import pwd
-import shutil
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chatbridge import extras
-from chatbridge.cli.connect.document import Words
+from chatbridge.cli.connect.document import ListItems
 from chatbridge.cli.connect.editing import Keys
 from chatbridge.cli.connect.hooks import Hook
+from chatbridge.cli.connect.machine import Program, UserFolders
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.text import did_you_mean, one_line
-from chatbridge.system.platform import MACOS
+from chatbridge.core.text import did_you_mean
 from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
@@ -34,83 +29,11 @@ DAY_AND_MORE = 100_000.0
 """Claude Code's own limit, about 28 hours: an entry must not shorten it."""
 TIMER = 2_147_483.0
 """Almost 25 days. JavaScript's timers go off at once if they are given more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    home: Path
-    environ: Mapping[str, str]
-    mac: bool = MACOS
-
-    @property
-    def config(self) -> Path:
-        """Where programs keep their configuration. A relative path does not count."""
-        given = Path(self.environ.get("XDG_CONFIG_HOME", ""))
-        return given if given.is_absolute() else self.home / ".config"
-
-    @property
-    def electron(self) -> Path:
-        """The same for programs such as VS Code."""
-        return self.home / "Library/Application Support" if self.mac else self.config
-
-    def moved(self, variable: str) -> Path | None:
-        """The folder that a variable names, if it is set."""
-        given = self.environ.get(variable, "").strip()
-        return Path(os.path.abspath(given)) if given else None
-
-    def shown(self, path: Path) -> str:
-        """A path as people write it, in one visible line: a project can name its folders."""
-        if self.home != Path("/") and path.is_relative_to(self.home):
-            return one_line(f"~/{path.relative_to(self.home)}")
-        return one_line(str(path))
-
-
-def places(environ: Mapping[str, str] | None = None) -> Places:
-    """:raises ChatbridgeError: nobody knows where the home folder is."""
-    known = os.environ if environ is None else environ
-    home = known.get("HOME", "")
-    if not home:
-        try:
-            home = pwd.getpwuid(os.getuid()).pw_dir
-        except KeyError:
-            home = ""
-    if not os.path.isabs(home):
-        raise ChatbridgeError("Your home folder is not known. Set HOME to it, and try again.")
-    return Places(Path(home), known)
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    command: str
-    args: tuple[str, ...]
-    """The last one is `mcp`."""
-
-    def instead(self, word: str) -> tuple[str, ...]:
-        """The words of another command of this chatbridge."""
-        return (self.command, *self.args[:-1], word)
-
-
-def program(
-    *, called: str | None = None, python: str | None = None, path: str | None = None
-) -> Program:
-    """How this installation is started. A link to it on PATH is better than the file in its own
-    folder, because it outlives upgrades; what uvx runs has neither. `called`: as what this process
-    was started."""
-    if extras.is_temporary():
-        words = extras.uvx_command()
-        return Program(words[0], (*words[1:], "mcp"))
-    python = os.path.abspath(python or sys.executable)
-    called = sys.argv[0] if called is None else called
-    given = os.path.abspath(called) if os.path.basename(called) == "chatbridge" else ""
-    beside = os.path.join(os.path.dirname(python), "chatbridge")
-    candidates = (it for it in (beside, given) if os.path.isfile(it) and os.access(it, os.X_OK))
-    ours = next(candidates, None)
-    linked = shutil.which("chatbridge", path=path)
-    if linked and os.path.isabs(linked) and (ours is None or os.path.samefile(linked, ours)):
-        ours = linked
-    if ours is None:
-        return Program(python, ("-m", "chatbridge", "mcp"))
-    return Program(ours, ("mcp",))
+ASK_TOOLS = tuple(name for name in TOOLS if name != "approve_tool_use")
+"""What an agent may call without asking for permission first: it is the asking."""
+WHOLE = f"mcp__{NAME}"
+ALLOWED = frozenset({WHOLE, f"{WHOLE}__*"})
+"""Either allows every tool of ours in Claude Code."""
 
 
 class UnknownClient(ChatbridgeError):
@@ -120,12 +43,12 @@ class UnknownClient(ChatbridgeError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     name: str
-    shown: str
+    title: str
     known_as: str | None = None
     """Its name in `tools/clients.py`, where that differs."""
-    folder: Callable[[Places], Path]
+    folder: Callable[[UserFolders], Path]
     """The client is installed if this folder exists."""
-    place: str | Callable[[Places], Path]
+    place: str | Callable[[UserFolders], Path]
     """The file with its MCP servers: its name below the folder, or where it is."""
     project: tuple[str, ...] = ()
     """Candidates for its file in a project. The first that exists counts."""
@@ -139,7 +62,7 @@ class Client:
     """The key of `first` that lets agents use our tools without being asked."""
     settings: str | None = None
     """The file below the folder, in JSON, that has the next three."""
-    allow: Words | None = None
+    allow: ListItems | None = None
     """Lets agents use our tools without being asked."""
     hooks: tuple[Hook, ...] = ()
     hook_unit: int = 1
@@ -148,7 +71,7 @@ class Client:
     """A file below the folder, in JavaScript, that calls our hook where the client has none."""
     plugin: Keys | None = None
     """Where its settings say that our plug-in is switched on, which brings all of this."""
-    instructions: str | Callable[[Places], Path] | None = None
+    instructions: str | Callable[[UserFolders], Path] | None = None
     """The file with the owner's words to every agent: its name below the folder, or where it is."""
     instructions_else: str | None = None
     """Read below the home folder as long as that one is missing: a new one would hide it."""
@@ -170,19 +93,19 @@ class Client:
     """Further numbers, in the entry's own units, that may be larger."""
     restart: str
 
-    def file(self, at: Places) -> Path:
+    def file(self, at: UserFolders) -> Path:
         return self._placed(self.place, at)
 
-    def instructions_file(self, at: Places) -> Path | None:
+    def instructions_file(self, at: UserFolders) -> Path | None:
         return None if self.instructions is None else self._placed(self.instructions, at)
 
-    def reads_other_instructions(self, at: Places) -> bool:
+    def reads_other_instructions(self, at: UserFolders) -> bool:
         """Whether its agents read a file that a new one for instructions would hide."""
         own, other = self.instructions_file(at), self.instructions_else
         is_new = own is not None and not own.exists()
         return is_new and other is not None and (at.home / other).exists()
 
-    def _placed(self, where: str | Callable[[Places], Path], at: Places) -> Path:
+    def _placed(self, where: str | Callable[[UserFolders], Path], at: UserFolders) -> Path:
         return self.folder(at) / where if isinstance(where, str) else where(at)
 
     @property
@@ -201,8 +124,8 @@ class Client:
         seconds = min(max(wait, self.floor), self.ceiling or math.inf)
         return {self.timeout: int(seconds * self.unit), **self.at_least}
 
-    def told(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """The entry with its time-out among the link's arguments, so that the hub knows of it."""
+    def with_limit(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """The entry with its time-out among the link's arguments, which tell the hub."""
         if self.timeout is None or not self.tells_limit:
             return entry
         others = []
@@ -234,17 +157,17 @@ def _goose(program: Program) -> dict[str, Any]:
     return {"enabled": True, "type": "stdio", "name": NAME, **command}
 
 
-def _opencode_folder(at: Places) -> Path:
+def _opencode_folder(at: UserFolders) -> Path:
     return at.moved("OPENCODE_CONFIG_DIR") or at.config / "opencode"
 
 
-def _opencode_file(at: Places) -> Path:
+def _opencode_file(at: UserFolders) -> Path:
     folder = _opencode_folder(at)
     names = ("opencode.jsonc", "opencode.json", "config.json")
     return next((folder / it for it in names if (folder / it).exists()), folder / "opencode.json")
 
 
-def _cline_file(at: Places) -> Path:
+def _cline_file(at: UserFolders) -> Path:
     name = "settings/cline_mcp_settings.json"
     if given := at.moved("CLINE_MCP_SETTINGS_PATH"):
         return given
@@ -253,27 +176,21 @@ def _cline_file(at: Places) -> Path:
     return older / name if older.is_dir() and not data.is_dir() else data / name
 
 
-def _zed_folder(at: Places) -> Path:
+def _zed_folder(at: UserFolders) -> Path:
     if at.mac:
         return at.home / ".config/zed"  # whatever the variables say
     return (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed"
 
 
-def _goose_folder(at: Places) -> Path:
+def _goose_folder(at: UserFolders) -> Path:
     root = at.moved("GOOSE_PATH_ROOT")
     return root / "config" if root else at.config / "goose"
 
 
-ASK_TOOLS = tuple(name for name in TOOLS if name != "approve_tool_use")
-"""What an agent may call without asking for permission first: it is the asking."""
-WHOLE = f"mcp__{NAME}"
-ALLOWED = frozenset({WHOLE, f"{WHOLE}__*"})
-"""Either allows every tool of ours in Claude Code."""
-
 _ALL = (
     Client(
         name="claude-code",
-        shown="Claude Code",
+        title="Claude Code",
         folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
         place=lambda at: (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json",
         project=(".mcp.json",),
@@ -283,7 +200,7 @@ _ALL = (
         ceiling=TIMER,
         floor=DAY_AND_MORE,
         settings="settings.json",
-        allow=Words(
+        allow=ListItems(
             keys=("permissions", "allow"),
             words=[WHOLE],
             covered_by=ALLOWED,
@@ -302,7 +219,7 @@ _ALL = (
     ),
     Client(
         name="codex",
-        shown="Codex",
+        title="Codex",
         folder=lambda at: at.moved("CODEX_HOME") or at.home / ".codex",
         place="config.toml",
         project=(".codex/config.toml",),
@@ -322,7 +239,7 @@ _ALL = (
     ),
     Client(
         name="cursor",
-        shown="Cursor",
+        title="Cursor",
         folder=lambda at: at.home / ".cursor",
         place="mcp.json",
         project=(".cursor/mcp.json",),
@@ -331,7 +248,7 @@ _ALL = (
     ),
     Client(
         name="vscode",
-        shown="VS Code",
+        title="VS Code",
         known_as="visual-studio-code",
         folder=lambda at: at.electron / "Code",
         place="User/mcp.json",
@@ -342,7 +259,7 @@ _ALL = (
     ),
     Client(
         name="gemini",
-        shown="Gemini CLI",
+        title="Gemini CLI",
         known_as="gemini-cli",
         folder=lambda at: (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini",
         place="settings.json",
@@ -363,7 +280,7 @@ _ALL = (
     ),
     Client(
         name="opencode",
-        shown="opencode",
+        title="opencode",
         folder=_opencode_folder,
         place=_opencode_file,
         project=("opencode.json", "opencode.jsonc"),
@@ -380,7 +297,7 @@ _ALL = (
     ),
     Client(
         name="cline",
-        shown="Cline",
+        title="Cline",
         folder=lambda at: _cline_file(at).parent.parent,
         place=_cline_file,
         shape=_stdio,
@@ -394,7 +311,7 @@ _ALL = (
     ),
     Client(
         name="zed",
-        shown="Zed",
+        title="Zed",
         folder=_zed_folder,
         place="settings.json",
         project=(".zed/settings.json",),
@@ -409,7 +326,7 @@ _ALL = (
     ),
     Client(
         name="goose",
-        shown="Goose",
+        title="Goose",
         folder=_goose_folder,
         place="config.yaml",
         format="yaml",
@@ -423,7 +340,7 @@ _ALL = (
     ),
     Client(
         name="windsurf",
-        shown="Windsurf",
+        title="Windsurf",
         folder=lambda at: at.home / ".codeium/windsurf",
         place="mcp_config.json",
         shape=_plain,

@@ -9,17 +9,16 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from chatbridge.cli.connect.catalogue import CLIENTS, PLUGIN, UnknownClient, client_of, places
-from chatbridge.cli.connect.document import Document, Entry
+from chatbridge.cli.connect.catalogue import CLIENTS, PLUGIN, UnknownClient, client_of
+from chatbridge.cli.connect.document import Document, ServerEntry
+from chatbridge.cli.connect.installed import InstalledClient, has_plugin, installed_clients
+from chatbridge.cli.connect.machine import user_folders
 from chatbridge.cli.connect.plans import (
     Change,
-    Found,
     Plan,
     Wanted,
     entry_of,
     folder_of,
-    found_clients,
-    has_plugin,
     is_off,
     plan,
     plan_folder,
@@ -27,7 +26,14 @@ from chatbridge.cli.connect.plans import (
     wanted_wait,
     write,
 )
-from chatbridge.cli.ui.running import WrongUsage, colourful, columns, fitted, say
+from chatbridge.cli.ui.running import (
+    WrongUsage,
+    columns,
+    fitted,
+    is_interactive,
+    prints_colours,
+    say,
+)
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
@@ -39,6 +45,9 @@ Claude Code has the chatbridge plug-in, which brings the same. With both, nothin
 but agents see every tool twice. To keep only what follows: claude plugin uninstall {PLUGIN}"""
 PARAGRAPH = "Without a paragraph for agents: --no-instructions"
 PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
+_GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
+_COLOURS = {"+++": _DIM, "---": _DIM, "@@": _CYAN, "+": _GREEN, "-": _RED}
+"""By how a line of a diff begins; the first that fits."""
 
 
 class WhichClient(ChatbridgeError):
@@ -79,12 +88,12 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     leave_out = () if removal else given.leave_out
     planned = plan(given.client, project=project, removal=removal, leave_out=leave_out)
     if not planned.changes:
-        done(f"{planned.shown} is {'not' if removal else 'already'} connected, nothing to change.")
+        done(f"{planned.title} is {'not' if removal else 'already'} connected, nothing to change.")
         return 0
-    here = [it.client.name for it in found_clients()]
+    here = [it.client.name for it in installed_clients()]
     if not removal and project is None and given.client not in here:
-        print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
-    if not removal and project is None and has_plugin(client_of(given.client), places()):
+        print(f"{planned.title} was not found on this computer. Its file would be a new one.\n")
+    if not removal and project is None and has_plugin(client_of(given.client), user_folders()):
         print(f"{BOTH}\n")
     show_diffs(planned.changes)
     show_summaries(planned.changes)
@@ -94,30 +103,30 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)
-        done(f"{planned.shown} is {word}ed. {planned.restart}")
+        done(f"{planned.title} is {word}ed. {planned.restart}")
     return code or 0
 
 
 def _print(given: argparse.Namespace, folder: Path | None) -> int:
-    client, wait, here = client_of(given.client or ANY), wanted_wait(), places()
+    client, wait, here = client_of(given.client or ANY), wanted_wait(), user_folders()
     if given.client is None:
         entry = entry_of(client, wait)
-        wanted = [Wanted(Path(), client.format, [Entry(keys=entry.keys, shape=entry.shape)])]
+        wanted = [Wanted(Path(), client.format, [ServerEntry(keys=entry.keys, shape=entry.shape)])]
         hint = "Most clients take this; look for “MCP servers” in yours. Time-out: an hour or more."
     else:
-        hint = f"{client.shown} reads this from {{}}:"
+        hint = f"{client.title} reads this from {{}}:"
         wanted = wanted_in(client, here, folder, wait, leave_out=given.leave_out)
     for path, format_name, parts_of_file in wanted:
         new = Document(
             path=path, format=format_name, content=None, parts=parts_of_file, way_out=""
         ).connected()
-        say(visible(hint.format(here.shown(path))))
+        say(visible(hint.format(here.display_path(path))))
         print((new or b"").decode(), end="", flush=True)
     return 0
 
 
 def _list() -> int:
-    here = found_clients()
+    here = installed_clients()
     if not here:
         print(
             "No client that chatbridge knows was found here. It knows:\n"
@@ -125,14 +134,14 @@ def _list() -> int:
             "For any other: chatbridge connect --print"
         )
         return 0
-    width = max(len(it.client.shown) for it in here)
+    width = max(len(it.client.title) for it in here)
     states = [_state(it) for it in here]
     state_width = max(map(len, states))
     room = columns() - len("✓ ") if sys.stdout.isatty() else None
     for it, state in zip(here, states, strict=True):
         sign = "!" if it.problem else "✓" if it.connected else "–"
-        text = f"{it.client.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"
-        text = visible(text)
+        file = user_folders().display_path(it.file)
+        text = visible(f"{it.client.title:<{width}}  {state:<{state_width}}  {file}")
         remark(sign, text if room is None or len(text) <= room else f"{text[: room - 1]}…")
     free = next((it.client.name for it in here if not it.connected and not it.problem), None)
     if free is None:
@@ -143,7 +152,7 @@ def _list() -> int:
     return 0
 
 
-def _state(found: Found) -> str:
+def _state(found: InstalledClient) -> str:
     if found.problem:
         return "its file cannot be read"
     if not found.connected:
@@ -199,17 +208,11 @@ def _show_each_once(plans: Mapping[str, Plan]) -> None:
             print(f"Likewise in {len(others)} more: {', '.join(map(visible, others))}\n")
 
 
-_GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
-_COLOURS = {"+++": _DIM, "---": _DIM, "@@": _CYAN, "+": _GREEN, "-": _RED}
-"""By how a line of a diff begins; the first that fits."""
-
-
 def show_diffs(changes: Iterable[Change]) -> None:
     for change in changes:
         for line in change.diff().splitlines():
-            print(
-                _painted(line, next((_COLOURS[it] for it in _COLOURS if line.startswith(it)), ""))
-            )
+            colours = (colour for begin, colour in _COLOURS.items() if line.startswith(begin))
+            print(_painted(line, next(colours, "")))
         print()
 
 
@@ -222,7 +225,7 @@ def agreed(*, yes: bool, again: str) -> int | None:
     """Whether to write: None, or the exit code if not."""
     if yes:
         return None
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_interactive():
         say(f"Nothing was written: nobody is there to ask. To write it: {again}")
         return 2
     try:
@@ -245,4 +248,4 @@ def remark(sign: str, text: str) -> None:
 
 
 def _painted(text: str, colour: str) -> str:
-    return f"{colour}{text}{_PLAIN}" if colour and colourful() else text
+    return f"{colour}{text}{_PLAIN}" if colour and prints_colours() else text

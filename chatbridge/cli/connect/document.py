@@ -18,8 +18,8 @@ from chatbridge.cli.connect.editing import (
     Editor,
     Keys,
     Unparsable,
-    at,
     is_number,
+    value_at,
 )
 from chatbridge.cli.connect.jsonc import Jsonc
 from chatbridge.cli.connect.marked_text import OURS, Marked
@@ -79,10 +79,12 @@ class Document:
                     if self._with_our_parts(candidate) == self.content:
                         return candidate if candidate or candidate in copies else None
 
-            def kept(keys: Keys) -> bool:
-                return any(at(loaded(self.format, it), keys) is not MISSING for it in earlier[:1])
+            before = [loaded(self.format, it) for it in earlier[:1]]
 
-            return self._edited(lambda part, editor, text: part.take(editor, text, kept))
+            def was_there(keys: Keys) -> bool:
+                return any(value_at(tree, keys) is not MISSING for tree in before)
+
+            return self._edited(lambda part, editor, text: part.remove(editor, text, was_there))
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
@@ -106,8 +108,6 @@ class Document:
         new = text
         for part in self.parts:
             new = edit(part, editor, new)
-        if new == text:
-            return self.content
         before = self._others(text)
         try:
             same = before == self._others(new)
@@ -119,22 +119,22 @@ class Document:
 
     def _is_without(self, content: bytes) -> bool:
         tree = loaded(self.format, content)
-        return not any(part.there(tree) for part in self.parts)
+        return not any(part.is_in(tree) for part in self.parts)
 
     def _with_our_parts(self, candidate: bytes) -> bytes:
         """It, with our parts as the file has them."""
         mark, text = _decoded(candidate)
         tree, editor = loaded(self.format, self.content), editor_of(self.format)
         for part in self.parts:
-            if part.there(tree):
-                text = part.again(editor, text, tree)
+            if part.is_in(tree):
+                text = part.restore(editor, text, tree)
         return mark + text.encode()
 
     def _others(self, text: str) -> dict[str, Any]:
         """What the text says beside our parts; empty objects and lists say nothing."""
         tree = editor_of(self.format).load(text)
         for part in self.parts:
-            tree = part.beside(tree)
+            tree = part.rest_of(tree)
         return tree
 
 
@@ -147,7 +147,7 @@ def _decoded(content: bytes) -> tuple[bytes, str]:
         raise Unparsable("it is not UTF-8", content.count(b"\n", 0, error.start) + 1) from None
 
 
-Kept = Callable[[Keys], bool]
+WasThere = Callable[[Keys], bool]
 """Whether an object was there before us, and stays though it is empty."""
 
 
@@ -157,40 +157,40 @@ class Part(Protocol):
     def add(self, editor: Editor, text: str) -> str:
         """With this part, in its newest form. :raises CannotEdit:"""
 
-    def there(self, tree: dict[str, Any]) -> bool:
+    def is_in(self, tree: dict[str, Any]) -> bool:
         """Whether something of it is in the file."""
 
-    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+    def restore(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
         """`text` with this part as `tree` has it."""
 
-    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+    def rest_of(self, tree: dict[str, Any]) -> dict[str, Any]:
         """Everything but this part."""
 
-    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+    def remove(self, editor: Editor, text: str, was_there: WasThere) -> str:
         """Without this part, and without what was made for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class OwnValue:
     """One that is all ours."""
 
     keys: Keys
 
-    def there(self, tree: dict[str, Any]) -> bool:
-        return at(tree, self.keys) is not MISSING
+    def is_in(self, tree: dict[str, Any]) -> bool:
+        return value_at(tree, self.keys) is not MISSING
 
-    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
-        return editor.put(text, self.keys, at(tree, self.keys))
+    def restore(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+        return editor.put(text, self.keys, value_at(tree, self.keys))
 
-    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
-        return beside(tree, self.keys, lambda _: None)
+    def rest_of(self, tree: dict[str, Any]) -> dict[str, Any]:
+        return with_value(tree, self.keys, lambda _: None)
 
-    def take(self, editor: Editor, text: str, kept: Kept) -> str:
-        return without_empty(editor, editor.remove(text, self.keys), self.keys[:-1], kept)
+    def remove(self, editor: Editor, text: str, was_there: WasThere) -> str:
+        return remove_empty(editor, editor.remove(text, self.keys), self.keys[:-1], was_there)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paragraph(Value):
+class Paragraph(OwnValue):
     """Ours among the owner's text."""
 
     keys: Keys = OURS
@@ -204,7 +204,7 @@ _REMOTE = ("url", "serverUrl", "httpUrl", "uri")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry(Value):
+class ServerEntry(OwnValue):
     shape: dict[str, Any]
     """Has to be like this."""
     numbers: dict[str, int] = field(default_factory=dict)
@@ -212,15 +212,15 @@ class Entry(Value):
     first: dict[str, Any] = field(default_factory=dict)
     """Only for a new entry."""
     on: tuple[str, bool] | None = None
-    told: Callable[[dict[str, Any]], dict[str, Any]] = lambda entry: entry
-    """The entry with what the link is to be told of it."""
+    with_limit: Callable[[dict[str, Any]], dict[str, Any]] = lambda entry: entry
+    """The entry with its time-out among the link's arguments."""
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
-        found = at(editor.load(text), self.keys)
+        found = value_at(editor.load(text), self.keys)
         if found is MISSING or found is None:
             whole = self.shape | self.numbers | self.first
-            return editor.put(text, self.keys, self.told(whole))
+            return editor.put(text, self.keys, self.with_limit(whole))
         name = f"“{'.'.join(self.keys)}”"
         if not isinstance(found, dict):
             raise CannotEdit(f"{name} is not an object")
@@ -238,12 +238,12 @@ class Entry(Value):
             wanted |= {} if is_number(there) and there >= number else {key: number}
         if self.on is not None and self.on[0] in found:
             wanted[self.on[0]] = self.on[1]
-        wanted = self.told(found | wanted)
+        wanted = self.with_limit(found | wanted)
         return {key: value for key, value in wanted.items() if found.get(key) != value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class ListItems:
     """Strings in a list, in JSON."""
 
     keys: Keys
@@ -271,40 +271,40 @@ class Words:
         return covered and not self._refused(tree)
 
     def _refused(self, tree: dict[str, Any]) -> bool:
-        listed = MISSING if self.refused_in is None else at(tree, self.refused_in)
+        listed = MISSING if self.refused_in is None else value_at(tree, self.refused_in)
         ours = (*self.words, *self.covered_by)
         return isinstance(listed, list) and any(word in listed for word in ours)
 
-    def there(self, tree: dict[str, Any]) -> bool:
+    def is_in(self, tree: dict[str, Any]) -> bool:
         return not set(self.words).isdisjoint(self._found(tree))
 
-    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+    def restore(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
         return self._with(editor, text, [it for it in self._found(tree) if it in self.words])
 
     def _found(self, tree: dict[str, Any]) -> list[str]:
-        found = at(tree, self.keys)
+        found = value_at(tree, self.keys)
         return [it for it in found if isinstance(it, str)] if isinstance(found, list) else []
 
     def _with(self, editor: Editor, text: str, words: list[str]) -> str:
         assert isinstance(editor, Jsonc)
-        if at(editor.load(text), self.keys) is MISSING and words:
+        if value_at(editor.load(text), self.keys) is MISSING and words:
             return editor.put(text, self.keys, words)
         for word in words:
             text = editor.append(text, self.keys, word)
         return text
 
-    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+    def rest_of(self, tree: dict[str, Any]) -> dict[str, Any]:
         def others(found: Any) -> Any:
             is_list = isinstance(found, list)
             return [it for it in found if it not in self.words] if is_list else found
 
-        return beside(tree, self.keys, others)
+        return with_value(tree, self.keys, others)
 
-    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+    def remove(self, editor: Editor, text: str, was_there: WasThere) -> str:
         assert isinstance(editor, Jsonc)
         for word in self.words:
             text = editor.discard(text, self.keys, word)
-        return without_empty(editor, text, self.keys, kept)
+        return remove_empty(editor, text, self.keys, was_there)
 
 
 def _kept_tail(value: Any, found: Any) -> Any:
@@ -317,7 +317,7 @@ def _kept_tail(value: Any, found: Any) -> Any:
     return value
 
 
-def beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
+def with_value(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
     """A tree with another value under these keys; what is empty then is left out."""
     if keys[0] not in tree:
         return tree
@@ -325,14 +325,14 @@ def beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> di
     if len(keys) == 1:
         value = change(value)
     elif isinstance(value, dict):
-        value = beside(value, keys[1:], change)
+        value = with_value(value, keys[1:], change)
     if value is None or value == {} or value == []:
         return {key: tree[key] for key in tree if key != keys[0]}
     return tree | {keys[0]: value}
 
 
-def without_empty(editor: Editor, text: str, keys: Keys, kept: Kept) -> str:
-    while keys and not kept(keys) and editor.bare(text, keys):
+def remove_empty(editor: Editor, text: str, keys: Keys, was_there: WasThere) -> str:
+    while keys and not was_there(keys) and editor.is_empty(text, keys):
         text = editor.remove(text, keys)
         keys = keys[:-1]
     return text

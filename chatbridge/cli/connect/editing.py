@@ -41,7 +41,7 @@ class Editor(Protocol):
     def remove(self, text: str, keys: Keys) -> str:
         """Without what is under these keys. An object that is empty then stays."""
 
-    def bare(self, text: str, keys: Keys) -> bool:
+    def is_empty(self, text: str, keys: Keys) -> bool:
         """Whether what is under these keys is empty, without even a comment in it."""
 
 
@@ -49,7 +49,7 @@ MISSING = object()
 """Stands for a value that is not there; None may be one that is."""
 
 
-def at(tree: Any, keys: Keys) -> Any:
+def value_at(tree: Any, keys: Keys) -> Any:
     """The value under these keys, or `MISSING`."""
     for key in keys:
         if not isinstance(tree, Mapping) or key not in tree:
@@ -75,6 +75,6 @@ def newline_of(text: str) -> str:
 
 
 def line_end(text: str, position: int) -> int:
-    """Behind the line of this place."""
+    """Where the line of this place ends, its line break included."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end + 1

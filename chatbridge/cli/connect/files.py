@@ -15,7 +15,7 @@ from pathlib import Path
 from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import ChatbridgeError
 
-LARGEST = 100 * 1024 * 1024
+MAX_FILE_BYTES = 100 * 1024 * 1024
 PRIVATE, SHARED = 0o600, 0o644
 
 
@@ -27,8 +27,8 @@ def read(path: Path) -> bytes | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ChatbridgeError(f"{path} is not a file.")
-            if status.st_size > LARGEST:
-                raise ChatbridgeError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
+            if status.st_size > MAX_FILE_BYTES:
+                raise ChatbridgeError(f"{path} is larger than {MAX_FILE_BYTES // 1024 // 1024} MB.")
             return file.read()
     except FileNotFoundError:
         return None

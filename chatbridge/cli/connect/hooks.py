@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chatbridge.cli.connect.document import Kept, beside, without_empty
+from chatbridge.cli.connect.document import WasThere, remove_empty, with_value
 from chatbridge.cli.connect.editing import CannotEdit, Editor, is_number
 from chatbridge.cli.connect.jsonc import Jsonc, Steps
 from chatbridge.cli.connect.own_hooks import handlers, is_own, own_hooks
@@ -69,10 +69,10 @@ class Hooks:
         command = shlex.join([*self.command, *(limit if waits else [])])
         return {"type": "command", "command": command, "timeout": timeout}
 
-    def there(self, tree: Json) -> bool:
+    def is_in(self, tree: Json) -> bool:
         return any(True for hook in self.hooks for _ in _ours(tree, hook.event))
 
-    def again(self, editor: Editor, text: str, tree: Json) -> str:
+    def restore(self, editor: Editor, text: str, tree: Json) -> str:
         assert isinstance(editor, Jsonc)
         for hook in self.hooks:
             groups = {steps[2]: group for steps, group, _ in _ours(tree, hook.event)}
@@ -80,12 +80,12 @@ class Hooks:
                 text = editor.append(text, ("hooks", hook.event), group)
         return text
 
-    def beside(self, tree: Json) -> Json:
+    def rest_of(self, tree: Json) -> Json:
         for hook in self.hooks:
-            tree = beside(tree, ("hooks", hook.event), _others)
+            tree = with_value(tree, ("hooks", hook.event), _others)
         return tree
 
-    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+    def remove(self, editor: Editor, text: str, was_there: WasThere) -> str:
         assert isinstance(editor, Jsonc)
         for hook in self.hooks:
             event = ("hooks", hook.event)
@@ -95,7 +95,7 @@ class Hooks:
                     text = editor.discard(text, event, group)
                 else:
                     text = editor.discard(text, steps[:-1], handler)
-            text = without_empty(editor, text, event, kept)
+            text = remove_empty(editor, text, event, was_there)
         return text
 
 
@@ -119,6 +119,11 @@ def _others(groups: Any) -> Any:
     """Everything but our hooks, and the groups that hold nothing else."""
     if not isinstance(groups, list):
         return groups
-    pairs = [(it, [one for one in handlers(it) if not is_own(one)]) for it in groups]
-    changed = [it if left == handlers(it) else left and it | {"hooks": left} for it, left in pairs]
-    return [it for it in changed if it != []]
+    others = []
+    for group in groups:
+        left = [handler for handler in handlers(group) if not is_own(handler)]
+        if left == handlers(group):
+            others.append(group)
+        elif left:
+            others.append(group | {"hooks": left})
+    return others

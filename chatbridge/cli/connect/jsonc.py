@@ -67,7 +67,7 @@ class Jsonc:
             )
         return text
 
-    def bare(self, text: str, keys: Keys) -> bool:
+    def is_empty(self, text: str, keys: Keys) -> bool:
         node = _at(_root(text), keys)
         return node is not None and text[node.start : node.end] in ("{}", "[]")
 

@@ -48,7 +48,7 @@ class Marked:
             before += found["gap"].removesuffix(found["newline"])
         return self.remove(before + rest, keys)
 
-    def bare(self, text: str, keys: Keys) -> bool:
+    def is_empty(self, text: str, keys: Keys) -> bool:
         return False
 
     def _block(self, text: str) -> re.Match[str] | None:

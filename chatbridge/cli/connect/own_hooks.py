@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from chatbridge.cli.connect.editing import at
+from chatbridge.cli.connect.editing import value_at
 
 Json = dict[str, Any]
 _OURS = re.compile(r"""(?:^|[\s/])chatbridge['"]?\s+hook(?:\s+--limit[ =]\d+)?\s*$""")
@@ -20,7 +20,7 @@ _OURS = re.compile(r"""(?:^|[\s/])chatbridge['"]?\s+hook(?:\s+--limit[ =]\d+)?\s
 
 def own_hooks(tree: Json, event: str) -> Iterator[tuple[int, int, Json, Json]]:
     """Those for this event: the place of the group, the place in it, the group, the hook."""
-    groups = at(tree, ("hooks", event))
+    groups = value_at(tree, ("hooks", event))
     for index, group in enumerate(groups if isinstance(groups, list) else []):
         for place, handler in enumerate(handlers(group)):
             if is_own(handler):

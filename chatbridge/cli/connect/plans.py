@@ -1,5 +1,5 @@
-"""The clients on this machine, and what connecting one would write where: as a diff, and the
-writing. Nothing is touched before `write`."""
+"""What connecting a client would write where: as a diff, and the writing. Nothing is touched before
+`write`."""
 
 from __future__ import annotations
 
@@ -9,144 +9,53 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chatbridge.cli.connect import files
 from chatbridge.cli.connect.catalogue import (
     ALLOWED,
     ASK_TOOLS,
-    CATALOGUE,
     NAME,
     TIMER,
     WHOLE,
     Client,
-    Places,
-    Program,
     client_of,
-    places,
-    program,
 )
-from chatbridge.cli.connect.document import Document, Entry, Paragraph, Part, Words, loaded
-from chatbridge.cli.connect.editing import Unparsable, at, is_number
+from chatbridge.cli.connect.document import Document, ListItems, Paragraph, Part, ServerEntry
 from chatbridge.cli.connect.hooks import Hooks
 from chatbridge.cli.connect.instructions import instructions
+from chatbridge.cli.connect.machine import Program, UserFolders, program, user_folders
 from chatbridge.cli.connect.opencode_plugin import opencode_plugin
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 from chatbridge.link.root import find_root
 
-LEAST = 3600.0
+MIN_WAIT_SECONDS = 3600.0
 """A phone is not looked at every five minutes: no client should give up within the hour."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    client: Client
-    file: Path
-    """Where its MCP servers are. It need not exist."""
-    connected: bool
-    timeout: float | None
-    """Seconds that one call may take, as the file says; None: it does not say."""
-    problem: str | None = None
-    """Why the file cannot be read, a sentence."""
-    project: bool = False
-    """Whether the file is that of one project."""
-    plugin: bool = False
-    """Whether the client has our plug-in, and is connected by it."""
-    twice: bool = False
-    """Whether the file has an entry beside that plug-in."""
-
-    @property
-    def gives_up(self) -> float | None:
-        """After how many seconds it gives a call up; None: never, as far as is known."""
-        return self.client.default if self.timeout is None else self.timeout
-
-
-def found_clients(environ: Mapping[str, str] | None = None) -> list[Found]:
-    """Those whose folder or file exists. Without a home folder: none."""
-
-    def is_here(client: Client) -> bool:
-        try:
-            return client.folder(here).exists() or client.file(here).exists()
-        except OSError:
-            return False
-
-    try:
-        here = places(environ)
-    except ChatbridgeError:
-        return []
-    return [_found(it, here, it.file(here)) for it in CATALOGUE.values() if is_here(it)]
-
-
-def connected_in(project: Path, environ: Mapping[str, str] | None = None) -> list[Found]:
-    """Those that are connected for this project alone. In the home folder some clients' file is
-    the one for every project."""
-    try:
-        here = places(environ)
-    except ChatbridgeError:
-        return []
-    found = [
-        _found(client, here, path, project=True)
-        for client in CATALOGUE.values()
-        for path in (project / name for name in client.project)
-        if path.is_file() and os.path.realpath(path) != os.path.realpath(client.file(here))
-    ]
-    return [it for it in found if it.connected]
-
-
-def _found(client: Client, here: Places, path: Path, *, project: bool = False) -> Found:
-    problem = None
-    tree: dict[str, Any] = {}
-    try:
-        tree = loaded(client.format, files.read(path))
-    except ChatbridgeError as error:
-        problem = str(error)
-    except Unparsable as error:
-        problem = f"{error.sentence(here.shown(path))}."
-    entry = at(tree, client.keys)
-    there = isinstance(entry, dict)
-    if there and client.on is not None:
-        there = entry.get(client.on[0], client.on[1]) is client.on[1]
-    plugin = not project and has_plugin(client, here)
-    return Found(
-        client=client,
-        file=path,
-        connected=there or plugin,
-        plugin=plugin,
-        twice=there and plugin,
-        timeout=_timeout(client, tree, entry) if there else None,
-        problem=problem,
-        project=project,
-    )
-
-
-def has_plugin(client: Client, here: Places) -> bool:
-    if client.plugin is None or client.settings is None:
-        return False
-    try:
-        settings = loaded("json", files.read(client.folder(here) / client.settings))
-    except (ChatbridgeError, Unparsable, RecursionError):
-        return False
-    return at(settings, client.plugin) is True
-
-
-def _timeout(client: Client, tree: dict[str, Any], entry: dict[str, Any]) -> float | None:
-    if client.timeout is None:
-        return None
-    said = entry.get(client.timeout)
-    if said is None and client.timeout_of_all is not None:
-        said = tree.get(client.timeout_of_all)
-    if not is_number(said):
-        return None
-    seconds = said / client.unit
-    return seconds if client.ceiling is None else min(seconds, client.ceiling)
+MAX_LINE = 160
+"""Characters of a line in a diff."""
+_SECRET = re.compile(
+    r"""(?ix)
+    (?P<name> (?:token|secret|passw|api_?key|authorization|credential) [\w-]* ["']? \s*[:=]\s* )
+    (?P<value> "(?:[^"\\]|\\.)*" | '[^']*' | [^\s"'\#,}\]]+ )"""
+)
+CLIENT = "claude-code"
+PERMISSIONS = ListItems(
+    keys=("permissions", "allow"),
+    words=[f"{WHOLE}__{tool}" for tool in ASK_TOOLS],
+    covered_by=ALLOWED,
+)
+LOCAL = ".claude/settings.local.json"
+ENABLED = ListItems(
+    keys=("enabledMcpjsonServers",), words=[NAME], refused_in=("disabledMcpjsonServers",)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Without changes there is nothing to do."""
 
-    shown: str
+    title: str
     changes: tuple[Change, ...]
     restart: str
     """What to do then, one sentence."""
@@ -171,13 +80,13 @@ def plan(
     :param leave_out: "hooks", "instructions"
     :raises ChatbridgeError:
     """
-    known, here = client_of(client), places(environ)
+    known, here = client_of(client), user_folders(environ)
     if wait is None:
-        wait = LEAST if removal else wanted_wait()
+        wait = MIN_WAIT_SECONDS if removal else wanted_wait()
     wanted = wanted_in(known, here, project, wait, start, leave_out=leave_out, removal=removal)
     changes = [_change_in(it, known, here, project=project, removal=removal) for it in wanted]
     restart = "Running agents keep it until their next start." if removal else known.restart
-    return Plan(shown=known.shown, changes=tuple(it for it in changes if it), restart=restart)
+    return Plan(title=known.title, changes=tuple(it for it in changes if it), restart=restart)
 
 
 class Wanted(NamedTuple):
@@ -188,7 +97,7 @@ class Wanted(NamedTuple):
 
 def wanted_in(
     client: Client,
-    here: Places,
+    here: UserFolders,
     project: Path | None,
     wait: float,
     start: Program | None = None,
@@ -248,16 +157,16 @@ def wanted_wait() -> float:
 
     found = settings.load()
     next_task = found.claude.wait if found.claude.when_done == "ask" else 0.0
-    return max(found.max_timeout, next_task, LEAST)
+    return max(found.max_timeout, next_task, MIN_WAIT_SECONDS)
 
 
-def file_of(client: Client, at: Places, project: Path | None) -> Path:
+def file_of(client: Client, at: UserFolders, project: Path | None) -> Path:
     """:raises ChatbridgeError: it has nothing of its own in a project."""
     if project is None:
         return client.file(at)
     if not client.project:
         raise ChatbridgeError(
-            f"{client.shown} has no MCP servers by project. "
+            f"{client.title} has no MCP servers by project. "
             f"For all of them: chatbridge connect {client.name}"
         )
     if not project.is_dir():
@@ -266,19 +175,19 @@ def file_of(client: Client, at: Places, project: Path | None) -> Path:
     return next((path for path in candidates if path.exists()), candidates[0])
 
 
-def entry_of(client: Client, wait: float, start: Program | None = None) -> Entry:
-    return Entry(
+def entry_of(client: Client, wait: float, start: Program | None = None) -> ServerEntry:
+    return ServerEntry(
         keys=client.keys,
         shape=client.shape(start or program()),
         numbers=client.numbers(wait),
         first=client.first,
         on=client.on,
-        told=client.told,
+        with_limit=client.with_limit,
     )
 
 
 def _change_in(
-    wanted: Wanted, client: Client, at: Places, *, project: Path | None, removal: bool
+    wanted: Wanted, client: Client, at: UserFolders, *, project: Path | None, removal: bool
 ) -> Change | None:
     """What has to change in one file; None: nothing. :raises ChatbridgeError:"""
     path = wanted.path
@@ -300,7 +209,7 @@ def _change_in(
         return None
     return Change(
         path=path,
-        shown=at.shown(path),
+        shown_as=at.display_path(path),
         before=before,
         after=after,
         private=project is None,
@@ -308,20 +217,12 @@ def _change_in(
     )
 
 
-WIDEST = 160
-_SECRET = re.compile(
-    r"""(?ix)
-    (?P<name> (?:token|secret|passw|api_?key|authorization|credential) [\w-]* ["']? \s*[:=]\s* )
-    (?P<value> "(?:[^"\\]|\\.)*" | '[^']*' | [^\s"'\#,}\]]+ )"""
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """`before` None: the file is not there yet; `after` None: it goes."""
 
     path: Path
-    shown: str
+    shown_as: str
     """The path as people write it."""
     before: bytes | None
     after: bytes | None
@@ -332,8 +233,8 @@ class Change:
 
     def diff(self) -> str:
         """A unified diff for the terminal: other servers' secrets hidden, long lines cut short."""
-        before = "/dev/null" if self.before is None else self.shown
-        after = "/dev/null" if self.after is None else self.shown
+        before = "/dev/null" if self.before is None else self.shown_as
+        after = "/dev/null" if self.after is None else self.shown_as
         contents = _lines(self.before), _lines(self.after)
         return "\n".join(difflib.unified_diff(*contents, before, after, n=2, lineterm=""))
 
@@ -344,33 +245,21 @@ class Change:
     def summary(self) -> str:
         """`~/.codex/config.toml   + 4 lines   backup: config.toml.bak`."""
         if self.after is None:
-            return f"{self.shown:<32}  removed: it held nothing else"
+            return f"{self.shown_as:<32}  removed: it held nothing else"
         signs = [line[:1] for line in self.diff().splitlines()[2:] if line[:1] in "+-"]
         parts = [f"{sign} {n}" for sign in "+-" if (n := signs.count(sign))]
         count = f"{' '.join(parts)} line{'' if len(signs) == 1 else 's'}"
         note = "new file"
         if self.before is not None:
             note = f"backup: {files.next_backup(self.path, self.before).name}"
-        return f"{self.shown:<32}  {count:<14}  {note}"
+        return f"{self.shown_as:<32}  {count:<14}  {note}"
 
 
 def _lines(content: bytes | None) -> list[str]:
     text = (content or b"").decode(errors="replace").removeprefix("\ufeff")
     lines = [_SECRET.sub(r"\g<name>…", line.rstrip("\r")) for line in text.split("\n")]
-    shown = [visible(it if len(it) <= WIDEST else f"{it[:WIDEST]}…") for it in lines]
+    shown = [visible(it if len(it) <= MAX_LINE else f"{it[:MAX_LINE]}…") for it in lines]
     return shown[:-1] if text.endswith("\n") or not text else shown
-
-
-CLIENT = "claude-code"
-PERMISSIONS = Words(
-    keys=("permissions", "allow"),
-    words=[f"{WHOLE}__{tool}" for tool in ASK_TOOLS],
-    covered_by=ALLOWED,
-)
-LOCAL = ".claude/settings.local.json"
-ENABLED = Words(
-    keys=("enabledMcpjsonServers",), words=[NAME], refused_in=("disabledMcpjsonServers",)
-)
 
 
 def folder_of(given: str) -> Path:
@@ -392,7 +281,7 @@ def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     """What has to be written in one folder of Claude Code, for launchers that run agents in folders
     of their own. Claude Code reads MCP servers from `.mcp.json` only, and asks before it uses one,
     unless the folder's local settings allow it. :raises ChatbridgeError:"""
-    client, here = client_of(CLIENT), places()
+    client, here = client_of(CLIENT), user_folders()
     servers, settings = folder / ".mcp.json", folder / LOCAL
     wanted = (
         Wanted(servers, client.format, [entry_of(client, wait)]),
@@ -400,4 +289,4 @@ def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     )
     changes = [_change_in(it, client, here, project=folder, removal=removal) for it in wanted]
     made = tuple(change for change in changes if change is not None)
-    return Plan(shown=client.shown, changes=made, restart=client.restart)
+    return Plan(title=client.title, changes=made, restart=client.restart)

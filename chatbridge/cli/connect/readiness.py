@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.cli.connect import files
-from chatbridge.cli.connect.catalogue import PLUGIN_SECONDS, Client, places
+from chatbridge.cli.connect.catalogue import PLUGIN_SECONDS, Client
 from chatbridge.cli.connect.document import loaded
-from chatbridge.cli.connect.editing import Unparsable, at
+from chatbridge.cli.connect.editing import Unparsable, value_at
 from chatbridge.cli.connect.hooks import OFF, waiting
-from chatbridge.cli.connect.plans import LOCAL, PERMISSIONS, Found
+from chatbridge.cli.connect.installed import InstalledClient
+from chatbridge.cli.connect.machine import user_folders
+from chatbridge.cli.connect.plans import LOCAL, PERMISSIONS
 from chatbridge.core.errors import ChatbridgeError
 
 
@@ -29,9 +31,9 @@ class Readiness:
     """How many seconds they wait there; None: there are no such hooks."""
 
 
-def readiness(found: Found, environ: Mapping[str, str] | None = None) -> Readiness:
+def readiness(found: InstalledClient, environ: Mapping[str, str] | None = None) -> Readiness:
     """:raises ChatbridgeError: nobody knows where the home folder is."""
-    client, here = found.client, places(environ)
+    client, here = found.client, user_folders(environ)
     settings = {}
     if client.settings is not None:
         settings = _tree("json", client.folder(here) / client.settings)
@@ -48,7 +50,7 @@ def readiness(found: Found, environ: Mapping[str, str] | None = None) -> Readine
     )
 
 
-def _permission(found: Found, client: Client, settings: dict[str, Any]) -> bool | None:
+def _permission(found: InstalledClient, client: Client, settings: dict[str, Any]) -> bool | None:
     if client.allow is not None:
         local = found.file.parent / LOCAL
         if found.project and PERMISSIONS.holds(_tree("json", local)):
@@ -56,7 +58,7 @@ def _permission(found: Found, client: Client, settings: dict[str, Any]) -> bool 
         return client.allow.holds(settings)
     if client.permission is None:
         return None
-    said = at(_tree(client.format, found.file), (*client.keys, client.permission))
+    said = value_at(_tree(client.format, found.file), (*client.keys, client.permission))
     wanted = client.first[client.permission]
     if isinstance(wanted, list):
         return isinstance(said, list) and all(word in said for word in wanted)

@@ -20,9 +20,9 @@ from chatbridge.cli.connect.editing import (
     CannotEdit,
     Keys,
     Unparsable,
-    at,
     line_end,
     newline_of,
+    value_at,
 )
 from chatbridge.safe_json import is_deep
 
@@ -67,7 +67,7 @@ class Toml:
         return found
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
-        found = at(self.load(text), keys)
+        found = value_at(self.load(text), keys)
         statements = list(_statements(text))
         own = next((it for it in statements if it.keys == keys and not it.header), None)
         if own is not None:
@@ -84,7 +84,7 @@ class Toml:
 
     def remove(self, text: str, keys: Keys) -> str:
         statements = list(_statements(text))
-        if at(self.load(text), keys) is MISSING:
+        if value_at(self.load(text), keys) is MISSING:
             return text
         gone = [it for it in statements if it.keys[: len(keys)] == keys]
         if not gone:
@@ -93,7 +93,7 @@ class Toml:
             text = _cut(text, start, end)
         return text
 
-    def bare(self, text: str, keys: Keys) -> bool:
+    def is_empty(self, text: str, keys: Keys) -> bool:
         """Tables come and go with what is in them; a header without anything is somebody's own."""
         return False
 

@@ -16,16 +16,16 @@ from chatbridge.cli.connect.editing import (
     CannotEdit,
     Keys,
     Unparsable,
-    at,
     line_end,
     nested,
     newline_of,
+    value_at,
 )
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
-MOST = 100_000
+MAX_VALUES = 100_000
 """Values, with what is repeated counted each time."""
 
 _Pair = tuple[Node, Node]
@@ -39,7 +39,7 @@ class Yaml:
         if node is None:
             return {}
         try:
-            if _written_out(node, {}) > MOST:
+            if _written_out(node, {}) > MAX_VALUES:
                 raise Unparsable("it repeats parts of itself too often")
             found: dict[str, Any] = yaml.safe_load(text)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -85,8 +85,8 @@ class Yaml:
             above, node = pair, pair[1]
         return text
 
-    def bare(self, text: str, keys: Keys) -> bool:
-        return bool(at(self.load(text), keys) == {})
+    def is_empty(self, text: str, keys: Keys) -> bool:
+        return bool(value_at(self.load(text), keys) == {})
 
 
 def _composed(text: str) -> Node | None:
@@ -102,7 +102,7 @@ def _composed(text: str) -> Node | None:
 def _written_out(node: Node, known: dict[int, int]) -> int:
     """How many values there are without `&` and `*`. One that is inside itself has no end."""
     if id(node) not in known:
-        known[id(node)] = MOST
+        known[id(node)] = MAX_VALUES
         inner = node.value if isinstance(node, CollectionNode) else ()
         parts = (part for it in inner for part in (it if isinstance(it, tuple) else (it,)))
         known[id(node)] = 1 + sum(_written_out(part, known) for part in parts)

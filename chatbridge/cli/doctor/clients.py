@@ -7,24 +7,24 @@ import asyncio
 from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
-from chatbridge.cli.agents.definition_files import library_of, program_findings, told
+from chatbridge.cli.agents.definition_files import library_of, program_findings, summary_of
 from chatbridge.cli.connect.catalogue import PLUGIN
-from chatbridge.cli.connect.plans import Found, connected_in, found_clients
+from chatbridge.cli.connect.installed import InstalledClient, connected_in, installed_clients
 from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.ui.wording import HOUR, counted, duration, first_of, shown
+from chatbridge.cli.ui.wording import HOUR, counted, display_path, duration, first_of
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.hub.http.tokens import Token, listed
 
 WAIT_WITH_PROGRESS = ("opencode",)
-"""Their limit is one of silence, and a waiting call is never silent."""
+"""Their limit is for silence, and a waiting call reports progress."""
 NAME = "commands"
-SHOWN_AT_MOST = 5
+MAX_LISTED = 5
 
 
-def connected_clients() -> list[Found]:
+def connected_clients() -> list[InstalledClient]:
     """Those that have chatbridge, everywhere or in this folder, and those that cannot be read."""
-    connected = [client for client in found_clients() if client.connected or client.problem]
+    connected = [client for client in installed_clients() if client.connected or client.problem]
     try:
         connected += connected_in(Path.cwd())
     except OSError:
@@ -38,8 +38,8 @@ def clients(context: DoctorContext) -> list[Finding]:
         return [limit_of(client, context.settings.max_timeout) for client in connected]
     if elsewhere := agents_elsewhere(context):
         return elsewhere
-    if found := found_clients():
-        what = f"none is set up; found here: {', '.join(it.client.shown for it in found)}"
+    if found := installed_clients():
+        what = f"none is set up; found here: {', '.join(it.client.title for it in found)}"
         return [remark("agents", what, f"chatbridge connect {found[0].client.name}")]
     elsewhere_too = "for one on another machine: chatbridge token add NAME"
     return [remark("agents", "none is set up", "chatbridge connect claude-code", elsewhere_too)]
@@ -71,7 +71,7 @@ def _tokens(context: DoctorContext) -> list[tuple[Token, float | None]]:
     return asyncio.run(shared_tokens.listed(address))
 
 
-def limit_of(found: Found, longest: float) -> Finding:
+def limit_of(found: InstalledClient, longest: float) -> Finding:
     """Whether it lets a question wait that long."""
     client, limit = found.client, found.gives_up
     name = client.name
@@ -85,7 +85,7 @@ def limit_of(found: Found, longest: float) -> Finding:
     if client.timeout is not None:
         possible = client.numbers(max(longest, HOUR))[client.timeout] / client.unit
     if limit is None or limit >= min(longest, possible or limit) or name in WAIT_WITH_PROGRESS:
-        how = "by its plug-in" if found.plugin else f"in {shown(found.file)}"
+        how = "by its plug-in" if found.plugin else f"in {display_path(found.file)}"
         return fine(name, f"connected {how}", **details)
     what = f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}"
     again = f"chatbridge connect {name}{' --project' if found.project else ''}"
@@ -99,8 +99,8 @@ def commands(context: DoctorContext) -> list[Finding]:
     library = library_of(settings)
     library.load()
     found = [
-        problem(NAME, f"{shown(each.file)}: {told(each)}", each.mend, **each.as_json())
-        for each in library.problems[:SHOWN_AT_MOST]
+        problem(NAME, f"{display_path(each.file)}: {summary_of(each)}", each.mend, **each.as_json())
+        for each in library.problems[:MAX_LISTED]
     ]
     if more := len(library.problems) - len(found):
         found.append(problem(NAME, counted(more, "more problem"), "chatbridge tools check"))
@@ -108,7 +108,7 @@ def commands(context: DoctorContext) -> list[Finding]:
     if found:
         return found
     dirs = settings.commands.dirs
-    folders = ", ".join(map(shown, dirs)) or "no folder (commands.dirs is empty)"
+    folders = ", ".join(map(display_path, dirs)) or "no folder (commands.dirs is empty)"
     details = {
         "folders": [str(folder) for folder in dirs],
         "files": [str(file.file) for file in library.files],

@@ -22,11 +22,9 @@ INSTALL = "chatbridge service install"
 ANSWER_SECONDS = 5.0
 WRONG_FROM_SECONDS = 60.0
 ZONE = "/etc/localtime"
-SET_CLOCK, SET_ZONE = (
-    ("set it in System Settings, General, Date & Time",) * 2
-    if MACOS
-    else ("set it: timedatectl set-ntp true", "timedatectl set-timezone Europe/Berlin, or yours")
-)
+IN_SETTINGS = "set it in System Settings, General, Date & Time"
+SET_CLOCK = IN_SETTINGS if MACOS else "set it: timedatectl set-ntp true"
+SET_ZONE = IN_SETTINGS if MACOS else "timedatectl set-timezone Europe/Berlin, or yours"
 
 
 def service(context: DoctorContext) -> list[Finding]:

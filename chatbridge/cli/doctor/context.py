@@ -15,7 +15,7 @@ from chatbridge.channels.checks import HubState
 from chatbridge.cli.database import DatabaseFile, DatabaseServer, database_of, notes, quiet_switch
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connection
 from chatbridge.cli.service.manager import Manager, this_manager
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.wording import display_path
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.core.nights.nights import Nights
@@ -85,11 +85,11 @@ class DoctorContext:
 
     def shown(self, path: Path) -> str:
         """The path as people write it."""
-        return shown(path)
+        return display_path(path)
 
     def place_of(self, channel: str, *settings: str) -> str:
         """Where the owner finds the secrets of these settings."""
-        return place_of(self.config, channel, *settings, shown=shown)
+        return place_of(self.config, channel, *settings, shown=display_path)
 
     async def _settled(self) -> HubState:
         """Where no hub leads yet, wait for one, and until its inbox is open."""

@@ -12,7 +12,7 @@ from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem,
 from chatbridge.cli.database import DatabaseServer, opened
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.postgres import cannot_read, server
-from chatbridge.cli.ui.wording import counted, shown
+from chatbridge.cli.ui.wording import counted, display_path
 from chatbridge.core.errors import StoreError
 
 LOOK_SECONDS = 8.0
@@ -49,7 +49,7 @@ def _looked_at(path: Path) -> list[Finding]:
     name = "database"
     fix = (
         "chatbridge stop, then put back a copy, or save what can be read with sqlite.org's: "
-        f"sqlite3 {shown(path)} .recover"
+        f"sqlite3 {display_path(path)} .recover"
     )
     until = time.monotonic() + LOOK_SECONDS
     try:
@@ -63,11 +63,11 @@ def _looked_at(path: Path) -> list[Finding]:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return [remark(name, f"too large to be checked within {LOOK_SECONDS:g} s")]
-        return [problem(name, f"{shown(path)} cannot be read ({error})", file=str(path))]
+        return [problem(name, f"{display_path(path)} cannot be read ({error})", file=str(path))]
     except sqlite3.DatabaseError as error:
-        return [problem(name, f"{shown(path)} is damaged ({error})", fix, file=str(path))]
+        return [problem(name, f"{display_path(path)} is damaged ({error})", fix, file=str(path))]
     if said != ["ok"]:
-        what = f"{shown(path)} is damaged: {'; '.join(said[:3])}"
+        what = f"{display_path(path)} is damaged: {'; '.join(said[:3])}"
         return [problem(name, what, fix, file=str(path), found=said)]
     details = {"file": str(path), "questions": questions, "schema": schema}
     if unreadable:

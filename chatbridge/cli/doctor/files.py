@@ -12,12 +12,13 @@ from itertools import chain, islice
 from pathlib import Path
 
 from chatbridge import lock_file
-from chatbridge.attachments.files import RECEIVED, SENT, stored_bytes
+from chatbridge.attachments.files import RECEIVED, SENT
 from chatbridge.attachments.pictures import EXTRA, can_shrink
+from chatbridge.attachments.quota_folder import stored_bytes
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.ui.wording import first_of, shown
+from chatbridge.cli.ui.wording import display_path, first_of
 from chatbridge.core.cards.attached import format_size
 from chatbridge.core.errors import SettingsError
 from chatbridge.extras import command
@@ -39,7 +40,7 @@ def configuration(context: DoctorContext) -> list[Finding]:
     except FileNotFoundError:
         pass
     except OSError as error:
-        found = [problem(name, f"{shown(path)} cannot be checked ({error.strerror})")]
+        found = [problem(name, f"{display_path(path)} cannot be checked ({error.strerror})")]
     if context.unusable is not None:
         wrong = from_error(name, context.unusable, file=str(path))
         rest = remark(name, "everything below was checked with the default settings")
@@ -48,12 +49,14 @@ def configuration(context: DoctorContext) -> list[Finding]:
     if found:
         return found
     if mode is None:
-        return [fine(name, f"no {shown(path)}: defaults apply", file=str(path))]
-    return [fine(name, f"{shown(path)}, mode {mode:04o}", file=str(path), mode=f"{mode:04o}")]
+        return [fine(name, f"no {display_path(path)}: defaults apply", file=str(path))]
+    return [
+        fine(name, f"{display_path(path)}, mode {mode:04o}", file=str(path), mode=f"{mode:04o}")
+    ]
 
 
 def _about(path: Path, mode: int) -> list[Finding]:
-    name, bits, fix = shown(path), f"{mode:04o}", f"chmod 600 {shlex.quote(str(path))}"
+    name, bits, fix = display_path(path), f"{mode:04o}", f"chmod 600 {shlex.quote(str(path))}"
     if mode & 0o022:
         return [problem("configuration", f"others can write to {name} (mode {bits})", fix)]
     if not mode & OTHERS:
@@ -81,7 +84,7 @@ def _has_secrets(path: Path) -> bool:
 def files(context: DoctorContext) -> list[Finding]:
     """The hub's, and its socket."""
     state, name = context.state, "files"
-    quoted, which = shlex.quote(str(state)), shown(state)
+    quoted, which = shlex.quote(str(state)), display_path(state)
     try:
         own = os.stat(state)
     except FileNotFoundError:
@@ -97,7 +100,7 @@ def files(context: DoctorContext) -> list[Finding]:
         found.append(problem(name, what, f"chmod 700 {quoted}"))
     if not os.access(state, os.W_OK):
         found.append(problem(name, f"{which} cannot be written, so no hub can start"))
-    inside = [shown(path) for path in _open_inside(state)]
+    inside = [display_path(path) for path in _open_inside(state)]
     if inside:
         say = problem if mode & OTHERS else remark
         what = "others can read" if mode & OTHERS else "only the folder's mode protects"
@@ -137,10 +140,12 @@ def _socket(context: DoctorContext) -> Iterator[Finding]:
         try:
             mode = _mode(each)
         except OSError as error:
-            yield problem("files", f"the socket {shown(path)} is not there ({error.strerror})")
+            yield problem(
+                "files", f"the socket {display_path(path)} is not there ({error.strerror})"
+            )
             return
         if mode & forbidden:
-            what = f"others can access {shown(each)} (mode {mode:04o})"
+            what = f"others can access {display_path(each)} (mode {mode:04o})"
             yield problem("files", what, f"chmod {who}-rwx {shlex.quote(str(each))}")
 
 

@@ -15,13 +15,13 @@ from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.hub.hub_client import why_not_running
 from chatbridge.cli.hub.status import RESTART, among
-from chatbridge.cli.ui.wording import first_of, lasted, shown
+from chatbridge.cli.ui.wording import display_path, first_of, lasted
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED
 from chatbridge.settings.secrets import folder_of
 from chatbridge.system.processes import same_network
 
-LONGEST_PROJECT = 18
+MAX_PROJECT = 18
 
 
 async def hub(context: DoctorContext) -> Sequence[Finding]:
@@ -34,7 +34,7 @@ async def hub(context: DoctorContext) -> Sequence[Finding]:
         if found.version not in (None, __version__):
             holder += f" (version {found.version}, and {__version__} is installed)"
         what = f"{holder} does not work properly: {found.trouble}"
-        log = shown(runtime_paths.log_path(str(context.state)))
+        log = display_path(runtime_paths.log_path(str(context.state)))
         return [problem("hub", what, f"chatbridge stop    (its log: {log})", pid=found.pid)]
     if found.failure is not None:
         return [from_error("hub", f"the last one could not start: {found.failure}")]
@@ -83,7 +83,7 @@ def _running(
             what = f"runs version {version}, older than what is installed ({__version__})"
         yield remark("hub", what, restart, **details)
     elif changed > since and context.unusable is None:
-        what = f"started before {shown(context.config)} was changed"
+        what = f"started before {display_path(context.config)} was changed"
         yield remark("hub", what, restart, **details)
     else:
         running = lasted(max(context.clock.time() - since, 0.0))
@@ -123,12 +123,12 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
     for link in links:
         version = str(link["version"])
         if version != __version__:
-            project = shortened(one_line(str(link["project"])), LONGEST_PROJECT)
+            project = shortened(one_line(str(link["project"])), MAX_PROJECT)
             by_version.setdefault(version, []).append(project)
     for version, projects in sorted(by_version.items()):
         kind = "older" if _is_older(version) else "newer"
         names, count = sorted(set(projects)), len(projects)
-        which, where = shortened(one_line(version), LONGEST_PROJECT), first_of(names)
+        which, where = shortened(one_line(version), MAX_PROJECT), first_of(names)
         said = f"{count} {kind} links ({which}) in {where}: restart these agents"
         if count == 1:
             said = f"one {kind} link ({which}) in {where}: restart that agent"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from chatbridge.channels.checks import Finding, HubState, fine, remark
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.ui.wording import counted, shown
+from chatbridge.cli.ui.wording import counted, display_path
 from chatbridge.core.people.team import Role, Team
 from chatbridge.settings import Settings
 from chatbridge.settings.people import specs_with_people
@@ -18,7 +18,7 @@ async def people(context: DoctorContext) -> Sequence[Finding]:
     settings, team = context.settings, context.settings.team()
     if not (team.members or team.routes):
         return []
-    fix = f"Change it in {shown(context.config)}"
+    fix = f"Change it in {display_path(context.config)}"
     found = await context.hub()
     wrong = [
         *_unreachable(team),

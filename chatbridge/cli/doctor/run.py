@@ -8,7 +8,6 @@ import inspect
 import json
 import logging
 import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -39,7 +38,7 @@ from chatbridge.system.platform import MACOS
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
-THREADS_END_WITHIN = 0.3
+THREAD_END_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ def doctor(given: argparse.Namespace) -> int:
     code = running.run(lambda: _work(given))
     others = [it for it in threading.enumerate() if it is not threading.main_thread()]
     for thread in others:
-        thread.join(THREADS_END_WITHIN)
+        thread.join(THREAD_END_SECONDS)
     if any(thread.is_alive() and not thread.daemon for thread in others):
         # A resolver that waits for a dead network cannot be stopped, and holds the process.
         os._exit(code)
@@ -160,7 +159,7 @@ def _work(given: argparse.Namespace) -> int:
     use_zone(find_zone(context.settings.quiet.zone))
     if not given.tonight:
         return run(context, all_checks(), as_json=given.json)
-    if not given.json and sys.stdin.isatty() and sys.stdout.isatty():
+    if not given.json and running.is_interactive():
         tonight.offer_test_question(context)
     return run_tonight(context, as_json=given.json)
 

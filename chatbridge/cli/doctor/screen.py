@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from chatbridge.cli.ui.running import colourful, columns, wrapped
+from chatbridge.cli.ui.running import columns, prints_colours, wrapped
 from chatbridge.cli.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Screen:
 
 
 def draw(findings: Iterable[Finding]) -> None:
-    width, colour = columns(), colourful()
+    width, colour = columns(), prints_colours()
     for finding in findings:
         sys.stdout.write(drawn(finding, width=width, colour=colour))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.cli.connect.plans import Found
+from chatbridge.cli.connect.installed import InstalledClient
 from chatbridge.cli.connect.readiness import Readiness, readiness
 from chatbridge.cli.database import asks
 from chatbridge.cli.doctor.clients import agents_elsewhere, connected_clients, limit_of
@@ -34,12 +34,13 @@ from chatbridge.core.text import one_line, shortened
 
 NIGHT = 8 * HOUR
 RECENT = HOUR
-LEAST_FREE = 500 * 1024**2
-LONGEST_NAME = 40
+MIN_FREE_BYTES = 500 * 1024**2
+MAX_NAME = 40
 ENDED = "SELECT * FROM asks WHERE settled_at > ?"
 ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
 TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
 SET_WAIT = 'chatbridge setup    (or default_timeout = "8h" in config.toml)'
+RINGS = {"approval": "approvals", "urgent": "urgent questions"}
 SET_APPROVALS = '[approvals] timeout = "8h" in config.toml'
 
 
@@ -70,7 +71,7 @@ async def phone(context: DoctorContext) -> Sequence[Finding]:
     if last is None or last.by is None:
         what = "nobody has answered from a phone in the last hour"
         return [problem("phone", what, TEST_QUESTION)]
-    who = shortened(one_line(last.by.name), LONGEST_NAME) or "somebody"
+    who = shortened(one_line(last.by.name), MAX_NAME) or "somebody"
     ago = lasted(max(context.clock.time() - last.at, 0.0))
     return [fine("phone", f"{who} answered {in_place(last.by.channel)} {ago} ago")]
 
@@ -137,9 +138,6 @@ def _quiet_seconds(nights: Nights, *, now: float) -> float:
     return max(nights.hours.longest, left if left >= NIGHT else 0.0)
 
 
-RINGS = {"approval": "approvals", "urgent": "urgent questions"}
-
-
 def quiet(context: DoctorContext) -> list[Finding]:
     """When the chats are quiet, what rings nevertheless, and when somebody is reminded."""
     nights, now = context.nights(), context.clock.time()
@@ -171,7 +169,7 @@ def deadlines(context: DoctorContext) -> list[Finding]:
     if not ending:
         return []
     first = min(ending, key=_deadline)
-    project = shortened(one_line(first.project.name), LONGEST_NAME)
+    project = shortened(one_line(first.project.name), MAX_NAME)
     what = f"{counted(len(ending), 'open question')} would time out in the night"
     at = f"{project} at {format_time(_deadline(first), now=now)}"
     detail = f", {at}" if len(ending) == 1 else f", the first ({at})"
@@ -200,7 +198,7 @@ def agents(context: DoctorContext) -> list[Finding]:
     return [_agent(it, context.settings.default_timeout) for it in connected]
 
 
-def _agent(found: Found, wait: float) -> Finding:
+def _agent(found: InstalledClient, wait: float) -> Finding:
     name, again = found.client.name, f"chatbridge connect {found.client.name}"
     if found.problem is not None:
         return problem(name, found.problem)
@@ -218,7 +216,7 @@ def _agent(found: Found, wait: float) -> Finding:
     return limit if limit.mark is not Mark.FINE else replace(limit, what=_has(found, ready))
 
 
-def _has(found: Found, ready: Readiness) -> str:
+def _has(found: InstalledClient, ready: Readiness) -> str:
     own = found.gives_up
     limit = "no limit is known" if own is None else f"a call waits up to {lasted(own)}"
     have = [word for word in ("permission", "hooks") if getattr(ready, word)]
@@ -233,7 +231,7 @@ def disk(context: DoctorContext) -> list[Finding]:
     free = shutil.disk_usage(folder).free
     shown = f"{free / 1024**3:,.0f} GB" if free >= 10 * 1024**3 else f"{free / 1024**2:,.0f} MB"
     where = "where the log is" if context.settings.server() else "where the database is"
-    if free < LEAST_FREE:
+    if free < MIN_FREE_BYTES:
         what = f"{shown} free {where}"
         return [problem("disk", what, "make room, or questions cannot be stored", free=free)]
     return [fine("disk", f"{shown} free", free=free)]

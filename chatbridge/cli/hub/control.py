@@ -11,7 +11,7 @@ from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable, SettingsError
 from chatbridge.system.processes import Handle
 
-PATIENCE = 10.0
+STOP_SECONDS = 10.0
 TRIES = 5
 
 
@@ -64,10 +64,10 @@ def end_hub(state: str, *, manager: Manager | None = None) -> int | None:
             service.stop()  # with its socket, which would start it again for the next agent
             return holder.pid
         handle.terminate()
-        if not handle.wait(PATIENCE):
+        if not handle.wait(STOP_SECONDS):
             raise ChatbridgeError(
                 f"The hub (pid {named.pid}) was told to stop, but still runs after "
-                f"{PATIENCE:.0f} s. See {runtime_paths.log_path(state)}"
+                f"{STOP_SECONDS:.0f} s. See {runtime_paths.log_path(state)}"
             )
     return named.pid
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-REPLY_WITHIN = 15.0
-NEXT_AFTER = 0.1
+REPLY_SECONDS = 15.0
+RETRY_SECONDS = 0.1
 """A hub that is going leaves its socket within this time, or is asked again."""
 UNREADABLE = "what the hub says cannot be read. Look for the cause with: chatbridge doctor"
 
@@ -67,7 +67,7 @@ def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
 
 
 @contextmanager
-def connected(*, start: bool = False, within: float = REPLY_WITHIN) -> Iterator[HubClient]:
+def connected(*, start: bool = False, within: float = REPLY_SECONDS) -> Iterator[HubClient]:
     """`within`: how many seconds the hub may take for its greeting. :raises HubUnreachable:"""
     until = time.monotonic() + FIRST_LIMIT
     while True:
@@ -81,7 +81,7 @@ def connected(*, start: bool = False, within: float = REPLY_WITHIN) -> Iterator[
             else:
                 yield line
                 return
-        time.sleep(NEXT_AFTER)
+        time.sleep(RETRY_SECONDS)
 
 
 def connection(*, start: bool) -> socket.socket:
@@ -112,14 +112,14 @@ class HubClient:
         self._sock = sock
         self._rest = b""
 
-    def greet(self, *, within: float = REPLY_WITHIN) -> None:
+    def greet(self, *, within: float = REPLY_SECONDS) -> None:
         preface = {"chatbridge": "terminal", "protocol": PROTOCOL, "version": __version__}
         self._say({**preface, "pid": os.getpid()})
         greeting = self._hear(within=within)
         if greeting.get("chatbridge") != "hub":
             raise HubUnreachable(str(greeting.get("message") or "the hub does not answer"))
 
-    def ask(self, do: str, *, within: float | None = REPLY_WITHIN, **given: Any) -> Json:
+    def ask(self, do: str, *, within: float | None = REPLY_SECONDS, **given: Any) -> Json:
         """:raises HubRefused: :raises HubUnreachable: it went away, or takes too long."""
         self._say({"do": do, **given})
         return _content(self._hear(within=within), "result")
@@ -134,7 +134,7 @@ class HubClient:
         :raises HubRefused: :raises HubUnreachable: it went away."""
         if b"\n" not in self._rest and not select.select([self._sock], [], [], within)[0]:
             return None
-        return _content(self._hear(within=REPLY_WITHIN), "event")
+        return _content(self._hear(within=REPLY_SECONDS), "event")
 
     def fileno(self) -> int:
         """For `select`, which does not see what was read already: fetch all events first."""

@@ -13,7 +13,6 @@ import os
 import re
 import ssl
 import time
-from ipaddress import ip_address
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from chatbridge import __version__
 from chatbridge.cli.hub.tool_client import NoAnswer, content_of
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.text import one_line
+from chatbridge.setting_rules import is_loopback
 from chatbridge.tool_names import ASK_USER
 
 Json = dict[str, Any]
@@ -34,11 +34,11 @@ SILENT_SECONDS = 60.0
 WAIT_SECONDS = 240
 """How long one request waits for an answer: less than what a proxy may allow for a request."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 15.0
-FIRST_SECONDS = 5.0
+UNREACHED_SECONDS = 5.0
 """How long to try to reach a hub that has not been reached yet."""
-AGAIN_SECONDS = 3600.0
+REACHED_SECONDS = 3600.0
 """The same for one that has the question: its computer may sleep, or restart."""
-MOST_BYTES = 32 * 1024 * 1024
+MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 """Of a response. The pictures of an answer are in it."""
 UNSURE = frozenset({500, 502, 504})
 LATER = UNSURE | {408, 429, 503}
@@ -54,7 +54,7 @@ UNREADABLE = "what the hub says cannot be read"
 _HOST, _PATH = re.compile(r"[0-9A-Za-z_.:-]+"), re.compile(r"/[!-~]*")
 
 
-class Address(NamedTuple):
+class HubAddress(NamedTuple):
     host: str
     port: int | None
     path: str
@@ -65,7 +65,7 @@ class Address(NamedTuple):
         return f"{host}:{self.port}" if self.port else host
 
 
-def parse_address(url: str, *, plain_http: bool = False) -> Address:
+def parse_address(url: str, *, plain_http: bool = False) -> HubAddress:
     """:raises WrongUsage: a token must not go there."""
     if any(character in url for character in "@?#"):  # and do not repeat what follows
         raise WrongUsage(f"--hub takes an address alone. Put the token into {TOKEN}")
@@ -79,19 +79,12 @@ def parse_address(url: str, *, plain_http: bool = False) -> Address:
     usable = _HOST.fullmatch(host) and _PATH.fullmatch(path)
     if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
-    if parts.scheme == "http" and not (plain_http or _is_loopback(host)):
+    if parts.scheme == "http" and not (plain_http or is_loopback(host)):
         raise WrongUsage(
             f"--hub {url!r}: HTTP is not encrypted, and whoever reads the token can use it. Use\n"
             "https://, or add --plain-http if the network itself is encrypted (a tailnet, a VPN)"
         )
-    return Address(host, port, path, encrypted=parts.scheme == "https")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return HubAddress(host, port, path, encrypted=parts.scheme == "https")
 
 
 def given_token() -> str:
@@ -116,10 +109,10 @@ class _TryLater(Exception):
         self.sent, self.served = sent or served, served
 
 
-class RemoteCalls:
-    """As `tool_client.Calls`, for a hub at an address. `client` is who it says that it is."""
+class RemoteToolClient:
+    """As `tool_client.ToolClient`, for a hub at an address. `client` is who it says that it is."""
 
-    def __init__(self, address: Address, token: str, client: str) -> None:
+    def __init__(self, address: HubAddress, token: str, client: str) -> None:
         self.address = address
         self._token = token
         self._client = {"name": client, "version": __version__}
@@ -130,7 +123,7 @@ class RemoteCalls:
         :raises NoAnswer: also if the tool refuses."""
         if name == WAIT_FOR_ANSWER:
             arguments = {**arguments, "waitSeconds": WAIT_SECONDS}
-        patience = AGAIN_SECONDS if self._reached else FIRST_SECONDS
+        patience = REACHED_SECONDS if self._reached else UNREACHED_SECONDS
         patience = patience if within is None else min(patience, within)
         since, pause = time.monotonic(), FIRST_PAUSE
         while True:
@@ -234,7 +227,7 @@ def _message(response: http.client.HTTPResponse) -> Json:
     :raises _TryLater: it ends before that. :raises NoAnswer: it is something else."""
     kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
     if kind == "text/event-stream":
-        left = MOST_BYTES
+        left = MAX_RESPONSE_BYTES
         while line := response.readline(left + 1):
             left -= len(line)
             if left < 0:
@@ -242,8 +235,8 @@ def _message(response: http.client.HTTPResponse) -> Json:
             if line.startswith(b"data:") and (found := _parsed(line[5:])).get("id") == 1:
                 return found
         raise _TryLater("it has closed the connection", served=True)
-    body = response.read(MOST_BYTES + 1)
-    if kind != "application/json" or len(body) > MOST_BYTES:
+    body = response.read(MAX_RESPONSE_BYTES + 1)
+    if kind != "application/json" or len(body) > MAX_RESPONSE_BYTES:
         raise NoAnswer("what answers there is no hub. Check the address")
     return _parsed(body)
 

@@ -35,11 +35,11 @@ def status(given: argparse.Namespace) -> int:
     clients = 0
     elsewhere: list[Finding] = []
     if not found["links"]:
-        from chatbridge.cli.connect.plans import found_clients
+        from chatbridge.cli.connect.installed import installed_clients
         from chatbridge.cli.doctor.clients import agents_elsewhere
         from chatbridge.cli.doctor.context import DoctorContext
 
-        clients = sum(client.connected for client in found_clients())
+        clients = sum(client.connected for client in installed_clients())
         elsewhere = agents_elsewhere(DoctorContext.here())
     draw(findings(found, clients=clients, elsewhere=elsewhere, now=time.time()))
     return 0

@@ -24,9 +24,9 @@ from chatbridge.link.search import FIRST_LIMIT
 
 Json = dict[str, Any]
 
-HUB_WITHIN = 2 * FIRST_LIMIT
-"""A link gives up looking for a hub after half of it; the rest is for a hub that is slow."""
-LOOK_EVERY_SECONDS = 2.0
+GREETING_SECONDS = 2 * FIRST_LIMIT
+"""A link looks for a hub for half of it; the rest is for a hub that is slow."""
+CHECK_SECONDS = 2.0
 ALONE = "chatbridge/alone"
 """Marks a result that the link gave by itself, as there is no hub."""
 
@@ -59,9 +59,9 @@ class OwnRelay(Relay):
         super().answer(request, response)
 
 
-class Calls:
-    """The client's side of a link. `client` are the name and the title that it gives. `wake` can be
-    read once a signal has come: one that comes just before a wait does not end it."""
+class ToolClient:
+    """The client's side of a link. `client` has the name and the title that it gives. `wake` can be
+    read after a signal, so that one that comes just before a wait ends it."""
 
     def __init__(
         self, client: dict[str, str], reads: int, writes: int, *, wake: int | None = None
@@ -115,7 +115,7 @@ class Calls:
         """:raises NoAnswer:"""
         try:
             if not self._greeted:
-                self._response("hello", within=HUB_WITHIN)
+                self._response("hello", within=GREETING_SECONDS)
                 self._greeted = True
             return self._response(call, within=within, unless=unless)
         except BaseException:
@@ -152,7 +152,7 @@ class Calls:
         while wanted not in self._responses:
             pause = None if until is None else max(0.0, until - time.monotonic())
             if unless is not None:
-                pause = LOOK_EVERY_SECONDS if pause is None else min(pause, LOOK_EVERY_SECONDS)
+                pause = CHECK_SECONDS if pause is None else min(pause, CHECK_SECONDS)
             watched = [self._reads] if self._wake is None else [self._reads, self._wake]
             ready = select.select(watched, [], [], pause)[0]
             if self._wake in ready:
@@ -191,12 +191,17 @@ def own_link(
     limit: int | None = None,
     quiet: bool = False,
     wake: int | None = None,
-) -> Iterator[Calls]:
+) -> Iterator[ToolClient]:
     """A link that runs until the end of the block. It may then take a moment to tell the hub that
-    the last response has arrived. `client` and `title` are who it says that it is, `folder` where
-    it works, and `name` its own name, where it is to be one that was there before. `limit`: after
-    so many seconds nobody waits for a call any more. `quiet`: what the link would say on standard
-    error is said by others. `wake`: as for `Calls`."""
+    the last response has arrived.
+
+    :param client: the client's name, and `title` how people call it
+    :param folder: where the link works
+    :param name: the link's name, to go on as one that was there before; None: a new one
+    :param limit: after how many seconds nobody waits for a call any more
+    :param quiet: the link writes nothing to standard error
+    :param wake: as for `ToolClient`
+    """
     link_reads, we_write = os.pipe()
     we_read, link_writes = os.pipe()
     child = os.fork()
@@ -225,7 +230,7 @@ def own_link(
         os.close(descriptor)
     try:
         named = {"name": client} | ({"title": title} if title else {})
-        yield Calls(named, we_read, we_write, wake=wake)
+        yield ToolClient(named, we_read, we_write, wake=wake)
     finally:
         os.close(we_write)
         os.waitpid(child, 0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chatbridge.channels.web.settings import Web
     from chatbridge.settings import Settings
 
-ADDRESS_WITHIN = 5.0
+ADDRESS_SECONDS = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
 NO_LEADER = (
     "There is no inbox, because no hub leads at present. Find out why: chatbridge doctor, and then "
@@ -36,6 +36,8 @@ OF_A_MACHINE = (
 def inbox(given: argparse.Namespace) -> int:
     from urllib.parse import urlsplit
 
+    from chatbridge.setting_rules import is_loopback
+
     if given.phone:
         from chatbridge.cli.inbox.phone import on_phone
 
@@ -47,7 +49,7 @@ def inbox(given: argparse.Namespace) -> int:
     seen_at = _outside() or address
     link = login_link(seen_at)
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
-    if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
+    if is_loopback(urlsplit(seen_at).hostname or ""):
         print("Only this computer can reach it. For a phone: chatbridge inbox --phone")
     if given.open and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
@@ -70,7 +72,7 @@ def login_link(address: str) -> str:
 
 def inbox_address(state: str) -> str:
     """:raises ChatbridgeError: the hub that runs has none."""
-    until = time.monotonic() + ADDRESS_WITHIN
+    until = time.monotonic() + ADDRESS_SECONDS
     while (info := lock_file.read(state)) is None or info.web is None:
         hub = _of_several()
         if hub.leader:

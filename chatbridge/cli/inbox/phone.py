@@ -25,8 +25,9 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.inbox.link import inbox_address, login_link, own_inbox
 from chatbridge.cli.inbox.tailscale import AGAIN, Tailscale
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.qr import coloured, qr_lines
 from chatbridge.cli.ui.running import columns
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.wording import display_path
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
 from chatbridge.settings import load
 
@@ -135,7 +136,7 @@ def _through(
     steps = [f"  run    {command}"] if not place.serves else []
     if changes:
         said = ", ".join(f"{'.'.join(key)} = {json.dumps(it)}" for key, it in changes.items())
-        steps.append(f"  write  {said} in {shown(config_file())}, and restart the hub")
+        steps.append(f"  write  {said} in {display_path(config_file())}, and restart the hub")
     if not steps:
         return served
     if not quiet:
@@ -179,8 +180,6 @@ def _agreed(*, quiet: bool) -> bool:
 
 def show(link: str, *, in_tailnet: bool) -> None:
     """The code comes last: it has to fit into the window as a whole."""
-    from chatbridge.cli.people import coloured, qr_lines
-
     prompts.say()
     if in_tailnet:
         prompts.wrapped("The phone has to be in the same tailnet: log in to Tailscale there, too.")

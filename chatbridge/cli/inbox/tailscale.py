@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 MAC_APP = "/Applications/Tailscale.app/Contents/MacOS/Tailscale"
 PORTS = (443, 8443, *range(10443, 10453))
 """Tried in this order: an address without a port is easier to type."""
-SAYS_WITHIN, SERVES_WITHIN = 10.0, 60.0
+STATUS_SECONDS, SERVE_SECONDS = 10.0, 60.0
 AGAIN = "Then again: chatbridge inbox --phone"
 STATES = {
     "Stopped": f"Tailscale is switched off. Run: sudo tailscale up. {AGAIN}",
@@ -46,7 +46,7 @@ TOO_OLD = f"This Tailscale is too old: 1.52 or newer is needed. Update it. {AGAI
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HttpsPort:
     """An https port of this computer in its tailnet."""
 
     port: int
@@ -87,20 +87,20 @@ class Tailscale:
     def url(self, port: int) -> str:
         return f"https://{self.name}" + ("" if port == 443 else f":{port}")
 
-    def place(self, target: str, *, first: int | None = None) -> Place:
+    def place(self, target: str, *, first: int | None = None) -> HttpsPort:
         """The port that leads to `target`, or a free one; `first` is tried before the others.
         :raises ChatbridgeError:"""
         done = _run(self.program, "serve", "status", "--json")
         if done.returncode:
             raise ChatbridgeError(f"Tailscale does not say what it serves ({_said(done)}). {AGAIN}")
-        return placed(_read(done.stdout), self.name, target, first=first)
+        return find_port(_read(done.stdout), self.name, target, first=first)
 
     def command(self, port: int, target: str) -> list[str]:
         return ["tailscale", "serve", "--bg", f"--https={port}", target]
 
     def serve(self, port: int, target: str) -> None:
         """:raises ChatbridgeError: it does not, and what to do."""
-        done = _run(self.program, *self.command(port, target)[1:], within=SERVES_WITHIN)
+        done = _run(self.program, *self.command(port, target)[1:], within=SERVE_SECONDS)
         if done.returncode:
             said = done.stderr + done.stdout
             if "Access denied" in said or "access denied" in said:
@@ -109,11 +109,11 @@ class Tailscale:
                 raise ChatbridgeError(TOO_OLD)
             raise ChatbridgeError(f"Tailscale refused to serve the inbox ({_said(done)}). {AGAIN}")
         # It also ends well after it has only said what is to be switched on first.
-        if self.place(target, first=port) != Place(port, serves=True):
+        if self.place(target, first=port) != HttpsPort(port, serves=True):
             raise ChatbridgeError(f"Tailscale does not serve the inbox ({_said(done)}). {AGAIN}")
 
 
-def placed(config: Json, name: str, target: str, *, first: int | None = None) -> Place:
+def find_port(config: Json, name: str, target: str, *, first: int | None = None) -> HttpsPort:
     """Where this configuration of what is served has `target`, or room for it.
     :raises ChatbridgeError: there is none, or everybody could come."""
     free = None
@@ -124,7 +124,7 @@ def placed(config: Json, name: str, target: str, *, first: int | None = None) ->
                     f"Tailscale serves the inbox to the whole internet (Funnel, port {port}). "
                     f"Switch that off: tailscale funnel --https={port} off. {AGAIN}"
                 )
-            return Place(port, serves=True)
+            return HttpsPort(port, serves=True)
         if free is None and not _is_taken(config, port):
             free = port
     if free is None:
@@ -132,14 +132,14 @@ def placed(config: Json, name: str, target: str, *, first: int | None = None) ->
             f"Tailscale serves other things at all of the ports {', '.join(map(str, PORTS))}. "
             f"Switch one off: tailscale serve --https=443 off. {AGAIN}"
         )
-    return Place(free, serves=False)
+    return HttpsPort(free, serves=False)
 
 
 # ── its answers ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _run(
-    program: str, *words: str, within: float = SAYS_WITHIN
+    program: str, *words: str, within: float = STATUS_SECONDS
 ) -> subprocess.CompletedProcess[str]:
     # The app of macOS is a command line only if it is told to be one.
     environment = {**os.environ, "TAILSCALE_BE_CLI": "1"}

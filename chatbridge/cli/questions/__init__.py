@@ -7,7 +7,7 @@ lists: `chatbridge pending` and `chatbridge history`
 stats: `chatbridge stats`
 audit: `chatbridge audit`
 stored: the questions in the database, where no hub runs
-answer: `chatbridge answer`, `cancel`, `snooze` and `extend`
-quiet: `chatbridge quiet`
+answer: `chatbridge answer` and `cancel`
+nights: `chatbridge snooze`, `extend` and `quiet`
 terminal_form: a question that is answered by typing, also for the demo
 """

@@ -1,4 +1,4 @@
-"""`chatbridge answer`, from the terminal or from a script, and `cancel`, `snooze` and `extend`."""
+"""`chatbridge answer`, from the terminal or from a script, and `cancel`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected, is_set_
 from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, fitted, say
 from chatbridge.cli.ui.wording import cell, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable, InvalidAnswer
-from chatbridge.core.text import one_line, shortened
 
 Json = dict[str, Any]
 
@@ -38,24 +37,6 @@ def cancel(given: argparse.Namespace) -> int:
     reply = ask_hub("cancel", start=is_set_up(), id=given.id, reason=given.reason)
     heard = reply.get("heard", True)  # a hub from before an upgrade does not say
     say(f"Cancelled. {'The agent is told.' if heard else 'No agent was waiting.'}")
-    return 0
-
-
-def snooze(given: argparse.Namespace) -> int:
-    return _postpone("snooze", given)
-
-
-def extend(given: argparse.Namespace) -> int:
-    return _postpone("extend", given)
-
-
-def _postpone(do: str, given: argparse.Namespace) -> int:
-    from chatbridge.core.forms.typed_times import WRITE_TIME, read_snooze
-
-    when = " ".join(given.when)
-    if read_snooze(when, float) is None:  # the hub knows the zone, and what is allowed
-        raise WrongUsage(f"{shortened(one_line(when), 40)!r} is no time. {WRITE_TIME}")
-    say(ask_hub(do, start=is_set_up(), id=given.id, when=when)["said"])
     return 0
 
 

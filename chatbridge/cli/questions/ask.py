@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from chatbridge.cli.hub.hub_client import ask_hub
-from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
+from chatbridge.cli.hub.tool_client import NoAnswer, ToolClient, own_link
 from chatbridge.cli.questions.commands import LEVELS
 from chatbridge.cli.questions.files import attachments, file_line, readable, refusal
 from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
@@ -26,15 +26,15 @@ from chatbridge.durations import parse
 from chatbridge.link.loop import wake_on
 
 if TYPE_CHECKING:
-    from chatbridge.cli.hub.remote_client import RemoteCalls
+    from chatbridge.cli.hub.remote_client import RemoteToolClient
 
 Json = dict[str, Any]
 
 CLIENT = "chatbridge-cli"
 TIMED_OUT, CANCELLED = 3, 5
-SHORTEST = 10.0
-LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
-NOTICE_WITHIN = 30.0
+MIN_TIMEOUT_SECONDS = 10.0
+MAX_QUESTION, MAX_TITLE, MAX_MESSAGE = 1_000, 100, 10_000
+NOTICE_SECONDS = 30.0
 TOO_LONG = "timeout is out of range"
 """How `ask_user` refuses a time. What is too short never gets there."""
 ELSEWHERE: Json = {"attach": "data"}
@@ -44,11 +44,11 @@ ELSEWHERE: Json = {"attach": "data"}
 def ask(given: argparse.Namespace) -> int:
     _check(given)
     timeout = _timeout(given.timeout)
-    text = _text("question", given.question, LONGEST_QUESTION)
+    text = _text("question", given.question, MAX_QUESTION)
     attached = readable(given.attach)
-    link: AbstractContextManager[Calls | RemoteCalls]
+    link: AbstractContextManager[ToolClient | RemoteToolClient]
     if remote := _remote(given):
-        limits, asked = ELSEWHERE, Asked(through=str(remote.address))
+        limits, asked = ELSEWHERE, OpenQuestion(through=str(remote.address))
         link = nullcontext(remote)
     else:
         limits = ask_hub("limits", start=True)
@@ -57,7 +57,7 @@ def ask(given: argparse.Namespace) -> int:
                 f"--timeout {given.timeout!r}: {duration(limits['longest'])} is the longest\n"
                 "To allow more: chatbridge setup, or max_timeout in config.toml"
             )
-        asked = Asked(withdraws=bool(limits["withdraws"]))
+        asked = OpenQuestion(withdraws=bool(limits["withdraws"]))
         link = own_link(CLIENT, quiet=True, wake=wake_on())
     try:
         _on_leaving(_leave)
@@ -76,11 +76,11 @@ def ask(given: argparse.Namespace) -> int:
             )
             return FAILED
         return _failed(error, given.attach)
-    return _told(outcome, asked, whole=given.json, confirm=given.confirm)
+    return _print_outcome(outcome, asked, whole=given.json, confirm=given.confirm)
 
 
 def notify(given: argparse.Namespace) -> int:
-    message = _text("message", given.message, LONGEST_MESSAGE)
+    message = _text("message", given.message, MAX_MESSAGE)
     arguments: Json = {"message": message, "level": LEVELS[given.level]}
     if given.title:
         arguments["title"] = given.title
@@ -88,18 +88,18 @@ def notify(given: argparse.Namespace) -> int:
     if attached := readable(given.attach):
         limits = ELSEWHERE if remote else ask_hub("limits", start=True)
         arguments |= attachments(attached, limits)
-    link: AbstractContextManager[Calls | RemoteCalls]
+    link: AbstractContextManager[ToolClient | RemoteToolClient]
     link = nullcontext(remote) if remote else own_link(CLIENT, quiet=True)
     try:
         with link as calls:
-            content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
+            content = calls.content("notify_user", arguments, within=NOTICE_SECONDS)
     except NoAnswer as error:
         return _failed(error, given.attach)
     say(notified(content))
     return 0
 
 
-def _remote(given: argparse.Namespace) -> RemoteCalls | None:
+def _remote(given: argparse.Namespace) -> RemoteToolClient | None:
     """The hub that `--hub` names."""
     if given.hub is None:
         if given.plain_http:
@@ -108,7 +108,7 @@ def _remote(given: argparse.Namespace) -> RemoteCalls | None:
     from chatbridge.cli.hub import remote_client
 
     address = remote_client.parse_address(given.hub, plain_http=given.plain_http)
-    return remote_client.RemoteCalls(address, remote_client.given_token(), CLIENT)
+    return remote_client.RemoteToolClient(address, remote_client.given_token(), CLIENT)
 
 
 def notified(content: Json) -> str:
@@ -136,8 +136,8 @@ def _check(given: argparse.Namespace) -> None:
         raise WrongUsage(f"the option {twice!r} is given twice")
     if not all(label.strip() for label in options):
         raise WrongUsage("an option is empty")
-    if given.title and len(given.title) > LONGEST_TITLE:
-        raise WrongUsage(f"--title has {len(given.title)} characters, at most {LONGEST_TITLE}")
+    if given.title and len(given.title) > MAX_TITLE:
+        raise WrongUsage(f"--title has {len(given.title)} characters, at most {MAX_TITLE}")
 
 
 def _timeout(text: str | None) -> float | None:
@@ -147,8 +147,8 @@ def _timeout(text: str | None) -> float | None:
         found = parse(text)
     except ValueError as error:
         raise WrongUsage(f"--timeout {text!r}: {error}") from None
-    if found < SHORTEST:
-        raise WrongUsage(f"--timeout {text!r}: {SHORTEST:.0f} s is the shortest")
+    if found < MIN_TIMEOUT_SECONDS:
+        raise WrongUsage(f"--timeout {text!r}: {MIN_TIMEOUT_SECONDS:.0f} s is the shortest")
     return found
 
 
@@ -178,7 +178,7 @@ def _leave(number: int, _frame: object) -> None:
     raise _Left(number)
 
 
-class Asked:
+class OpenQuestion:
     """What is known of the question that is out."""
 
     def __init__(self, *, withdraws: bool = False, through: str | None = None) -> None:
@@ -244,7 +244,7 @@ def _arguments(given: argparse.Namespace, text: str, timeout: float | None) -> J
     return arguments
 
 
-def _outcome(calls: Calls | RemoteCalls, arguments: Json, asked: Asked) -> Json:
+def _outcome(calls: ToolClient | RemoteToolClient, arguments: Json, asked: OpenQuestion) -> Json:
     """How it ended. With a ticket first, so that it is known under which id it is out."""
     outcome = calls.content("ask_user", arguments)
     if outcome.get("pending"):
@@ -256,7 +256,7 @@ def _outcome(calls: Calls | RemoteCalls, arguments: Json, asked: Asked) -> Json:
     return {**({"askId": asked.id} if asked.id else {}), **outcome}
 
 
-def _told(outcome: Json, asked: Asked, *, whole: bool, confirm: bool) -> int:
+def _print_outcome(outcome: Json, asked: OpenQuestion, *, whole: bool, confirm: bool) -> int:
     if whole:
         print(json.dumps(outcome))
     if outcome["answered"]:

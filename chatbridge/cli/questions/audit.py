@@ -28,8 +28,7 @@ from chatbridge.store.database import Connection
 from chatbridge.store.fence import POSTGRES
 from chatbridge.store.sqlite import migrate
 from chatbridge.store.sqlite.connection import SqliteConnection
-
-Json = dict[str, Any]
+from chatbridge.store.sqlite.reading import mode_to_read
 
 OFF = (
     "There is no audit trail: it is off. To switch it on: enabled = true under [audit] in "
@@ -104,9 +103,7 @@ async def _opened(settings: Settings) -> Connection | None:
         if not path.exists():
             return None
         await migrate.check(path)
-        log = path.with_name(path.name + "-wal")
-        mode = "mode=ro" if log.exists() else "immutable=1"
-        connection = await SqliteConnection.open(path, mode=mode)
+        connection = await SqliteConnection.open(path, mode=mode_to_read(path))
         there = "SELECT 1 FROM sqlite_master WHERE name = 'audit'"
     try:
         if await connection.rows(there):
@@ -169,13 +166,8 @@ def _words(what: Any) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return (
-            " ".join(
-                f"{_value(inner)}" if key == "picked" else f"{key} {_value(inner)}"
-                for key, inner in value.items()
-            )
-            or "skipped"
-        )
+        words = [f"{'' if key == 'picked' else f'{key} '}{_value(value[key])}" for key in value]
+        return " ".join(words) or "skipped"
     if isinstance(value, list):
         return "; ".join(map(_value, value))
     return _quoted(value) if isinstance(value, str) else str(value)

@@ -219,7 +219,7 @@ snooze = Command(
     ID,
     WHEN,
     epilog="examples:\n  chatbridge snooze 3f9a2c 1h\n  chatbridge snooze 3f9a2c until 08:00\n",
-    work="chatbridge.cli.questions.answer:snooze",
+    work="chatbridge.cli.questions.nights:snooze",
 )
 
 extend = Command(
@@ -228,7 +228,7 @@ extend = Command(
     ID,
     WHEN,
     epilog="examples:\n  chatbridge extend 3f9a2c 15min\n  chatbridge extend 3f9a2c until 08:00\n",
-    work="chatbridge.cli.questions.answer:extend",
+    work="chatbridge.cli.questions.nights:extend",
 )
 
 quiet = Command(
@@ -243,7 +243,7 @@ quiet = Command(
         help="on, on 2h, until 08:00 or off; nothing: only say how they are",
     ),
     epilog=QUIET_EPILOG,
-    work="chatbridge.cli.questions.quiet:quiet",
+    work="chatbridge.cli.questions.nights:quiet",
 )
 
 history = Command(

@@ -19,9 +19,9 @@ from chatbridge.core.errors import ChatbridgeError
 
 Json = dict[str, Any]
 
-MOST_DATA_BYTES = 2_500_000
+MAX_DATA_BYTES = 2_500_000
 """Of files that go to the hub as base64, in a line of 4 MiB."""
-OPENED = {
+OPENED_TYPES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
     "image/gif": ".gif",
@@ -36,8 +36,8 @@ OPENED = {
     "audio/webm": ".webm",
     "audio/flac": ".flac",
 }
-"""The types that are opened, and the names' ends by which programs know them: a file that looks
-like something else to one of them is still opened as this."""
+"""The types that are opened, and the endings by which programs know them, whatever a file's own
+name is."""
 MAX_NAME = 100
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
 
@@ -69,7 +69,7 @@ def show(given: argparse.Namespace) -> int:
 def _print(files: list[tuple[int, Json]]) -> None:
     from chatbridge.cli.ui import tables
     from chatbridge.cli.ui.tables import Column, Table
-    from chatbridge.cli.ui.wording import cell, shown
+    from chatbridge.cli.ui.wording import cell, display_path
     from chatbridge.core.cards.attached import format_size
 
     columns = (
@@ -87,7 +87,7 @@ def _print(files: list[tuple[int, Json]]) -> None:
             cell(file["type"]),
             format_size(file["size"]),
             cell(file["from"]),
-            cell(shown(file["path"])) if file["path"] else "in the inbox",
+            cell(display_path(file["path"])) if file["path"] else "in the inbox",
         )
         for number, file in files
     ]
@@ -111,7 +111,7 @@ def _open(file: Json) -> int:
     from shutil import which
     from tempfile import mkdtemp
 
-    end = OPENED.get(file["type"])
+    end = OPENED_TYPES.get(file["type"])
     if end is None:
         complain(f"A file of the type {file['type']} is not opened. Copy it with: --save FOLDER")
         return FAILED
@@ -190,7 +190,7 @@ def attachments(paths: list[str], limits: Json) -> Json:
         return {"attachments": [{"path": path} for path in paths]}
     from base64 import b64encode
 
-    found, left = [], MOST_DATA_BYTES
+    found, left = [], MAX_DATA_BYTES
     for path in paths:
         with open(path, "rb") as content:
             data = content.read(left + 1)

@@ -18,11 +18,11 @@ from chatbridge.core.text import visible
 
 Json = dict[str, Any]
 
-TICK = 1.0
+TICK_SECONDS = 1.0
 LEAVE = "Ctrl-C: leave"
-FRAME = 4
+FRAME_LINES = 4
 """The live view's lines beside the questions."""
-NARROW = 60
+NARROW_COLUMNS = 60
 """Columns of a terminal on which the time a snooze ends would be cut off beside its words."""
 VERDICTS = {"allow": "allowed once", "session": "allowed for this session", "deny": "denied"}
 
@@ -85,7 +85,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
             cell(ask["agent"]["project"]),
             cell(ask["agent"]["name"]),
             cell(("urgent: " if ask.get("priority") == "urgent" else "") + headline(ask)),
-            _left(ask, now=now, narrow=room is not None and room < NARROW),
+            _left(ask, now=now, narrow=room is not None and room < NARROW_COLUMNS),
         )
         for ask in asks
     ]
@@ -124,7 +124,7 @@ def headline(ask: Json) -> str:
 
 def _watch(given: argparse.Namespace) -> int:
     try:
-        if tables.steers() and not given.json and not given.ids:
+        if tables.supports_escapes() and not given.json and not given.ids:
             _live()
         with connected() as line:
             line.begin("watch", brief=not given.json)
@@ -139,7 +139,7 @@ def _watch(given: argparse.Namespace) -> int:
 
 def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | str]:
     """The questions that fit on the screen, and how many do not."""
-    fits = max(height - FRAME, 1)
+    fits = max(height - FRAME_LINES, 1)
     parts, more = pending_screen(asks[:fits], now=now), len(asks) - fits
     return [*parts, *([f"and {more} more: chatbridge pending"] if more > 0 else []), "", LEAVE]
 
@@ -162,14 +162,14 @@ def _live() -> NoReturn:
                     line.begin("watch", brief=True)
                     asks: list[Json] | None = None
                     while True:
-                        event = line.event(within=TICK)
+                        event = line.event(within=TICK_SECONDS)
                         asks = event["asks"] if event else asks
                         if asks is not None:
                             height = get_terminal_size().lines
                             show(live_screen(asks, now=time.time(), height=height))
             except HubUnreachable:
                 show(["The hub has stopped. This continues with the next one.", "", LEAVE])
-                time.sleep(TICK)
+                time.sleep(TICK_SECONDS)
     finally:
         print("\x1b[?25h\x1b[?1049l", end="", flush=True)
 
@@ -253,7 +253,8 @@ def said(ask: Json) -> str:
         verdict, subject = answers[0]["values"][0], ask["questions"][0].get("subject") or {}
         if grant := outcome.get("grant"):
             edits = f", edits in {grant['folder']}" if grant["folder"] else ""
-            return f"allowed {grant['lasting']}{edits}{', taken back' * bool(grant['takenBackAt'])}"
+            taken_back = ", taken back" if grant["takenBackAt"] else ""
+            return f"allowed {grant['lasting']}{edits}{taken_back}"
         # More than once, as the card said.
         return "allowed" if verdict == "allow" and subject.get("beyond") else VERDICTS[verdict]
     if answers:

@@ -57,11 +57,9 @@ def _lines(text: str, room: int | None, *, indent: str = "") -> list[str]:
 
 def _agents(agents: list[Json], room: int | None) -> list[Table | str]:
     """A table where it fits, else a paragraph for each agent."""
-    titles = ("PROJECT", "AGENT", "ASKED", "ANSWERED", "TIMED OUT", "CANCELLED", "MEDIAN", "WORST")
-    shown = tuple(
-        Column(title=title, right=number > 1, most=(18, 14)[number] if number < 2 else tables.PIPED)
-        for number, title in enumerate((*titles, "APPROVALS", "WAITED"))
-    )
+    titles = ("ASKED", "ANSWERED", "TIMED OUT", "CANCELLED", "MEDIAN", "WORST", "APPROVALS")
+    names = (Column(title="PROJECT", most=18), Column(title="AGENT", most=14))
+    shown = (*names, *(Column(title=title, right=True) for title in (*titles, "WAITED")))
     table = Table(columns=shown, rows=[_row(agent) for agent in agents])
     wide = sum(tables.layout([table], None)) + tables.GAP * (len(shown) - 1)
     if room is None or wide <= room:
@@ -113,7 +111,7 @@ def _hours(hours: list[Json], room: int | None) -> Table:
     left = BAR
     if room is not None:
         left = room - sum(tables.layout([plain], None)) - tables.GAP * len(shown)
-    if left < tables.NARROWEST or not most:
+    if left < tables.MIN_WIDTH or not most:
         return plain
     longest = min(left, BAR)
     bars = ["█" * -(-hour["waitedSeconds"] * longest // most) for hour in hours]

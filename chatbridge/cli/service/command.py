@@ -18,8 +18,8 @@ from chatbridge.cli.service.manager import (
     this_manager,
     why_no_install,
 )
-from chatbridge.cli.ui.running import FAILED, WrongUsage, printable
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.running import FAILED, WrongUsage, is_interactive, printable
+from chatbridge.cli.ui.wording import display_path
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link import search
 
@@ -80,7 +80,7 @@ def _write(manager: Manager, say: Say) -> bool:
                 "write to"
             ) from error
         changed = changed or new
-        say(f"  {shown(path)}  {'written' if new else 'unchanged'}")
+        say(f"  {display_path(path)}  {'written' if new else 'unchanged'}")
         for line in manager.telling(content):
             say(f"      {line}")
     return changed
@@ -103,8 +103,7 @@ def _linger(lingering: Lingering, wanted: bool | None, say: Say) -> None:
         say("  It stops when you log out, and questions wait. Lingering keeps it running and")
         say("  starts it with this computer.")
         try:
-            asked = sys.stdin.isatty() and sys.stdout.isatty()
-            answer = input("? Turn lingering on? [Y/n] ") if asked else "n"
+            answer = input("? Turn lingering on? [Y/n] ") if is_interactive() else "n"
         except EOFError:
             answer = "n"
         wanted = answer.strip().lower() in ("", "y", "yes")
@@ -120,7 +119,7 @@ def _uninstall(manager: Manager) -> int:
     """Stop the service and remove its files. Settings and questions stay."""
     found = manager.uninstall()
     for path in found:
-        print(f"  {shown(path)}  removed")
+        print(f"  {display_path(path)}  removed")
     kept = f"The service is removed. {WITHOUT} Your settings and questions are kept."
     print(kept if found else f"The service is not installed. {WITHOUT}")
     return 0

@@ -17,7 +17,7 @@ from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import connected
 from chatbridge.cli.service import manager
 from chatbridge.cli.service.manager import WITHOUT, State, folders, user
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.wording import display_path
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link.hub_start import MACOS_PATH, last_log_line, open_log
 
@@ -93,7 +93,7 @@ class Launchd:
         return [
             f"runs {shlex.join(manager.command())}",
             *(f"with {name}={path}" for name, path in folders().items()),
-            f"and writes to {shown(_log())}",
+            f"and writes to {display_path(_log())}",
         ]
 
     def install(self, *, changed: bool) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Mapping, Sequence
 
-PATIENCE = 120.0
+COMMAND_SECONDS = 120.0
 """A start may take systemd's own 90 s."""
 WITHOUT = "The hub starts with the first agent."
 KEEP_RUNNING = "To keep it running: chatbridge service install"
@@ -167,7 +167,7 @@ def run(
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
-            timeout=PATIENCE,
+            timeout=COMMAND_SECONDS,
             env={**os.environ, "LC_ALL": "C", **(environment or {})},
             check=False,
         )

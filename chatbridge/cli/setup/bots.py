@@ -20,18 +20,20 @@ from pydantic import SecretStr, ValidationError
 from chatbridge.channels.spec import ChannelSpec, Table
 from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import add_people, listed_names, pair
+from chatbridge.cli.pairing import pair
+from chatbridge.cli.people import add_people, listed_names
 from chatbridge.cli.setup.state import (
     Setup,
     Work,
     ask_on_the_phone,
-    first_problem,
     name_of,
     read_secret,
 )
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
+from chatbridge.core.text import one_line
+from chatbridge.setting_rules import first_problem
 from chatbridge.settings import secrets
 
 Finder = Callable[[str], str | None]
@@ -154,12 +156,12 @@ class BotSetup(Generic[Table]):
         """What answers with this token; None: what is wrong is said."""
         while True:
             try:
-                name = prompts.shown(asyncio.run(token.look(table)))
+                name = one_line(asyncio.run(token.look(table)))
             except TokenRejected:
                 prompts.bad(self._unknown(token), token.again)
                 return None
             except RetryLater as error:
-                tell = partial(self._unreachable, table, prompts.shown(str(error)))
+                tell = partial(self._unreachable, table, one_line(str(error)))
                 if not prompts.enter_or_escape(tell):
                     raise KeyboardInterrupt from None
             except Mendable as error:
@@ -168,10 +170,10 @@ class BotSetup(Generic[Table]):
                     return None
                 asyncio.run(error.mend())
             except ChatRefused as error:  # that a scope is missing, for instance
-                prompts.bad(prompts.shown(str(error)).partition(". ")[0], token.again)
+                prompts.bad(one_line(str(error)).partition(". ")[0], token.again)
                 return None
             except ChatbridgeError as error:
-                what, _, fix = prompts.shown(str(error)).partition(". ")
+                what, _, fix = one_line(str(error)).partition(". ")
                 prompts.bad(what, fix)
                 return None
             else:

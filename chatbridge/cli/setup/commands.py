@@ -138,7 +138,7 @@ pair = Command(
     "works once, within 10 minutes: scan it, or send it to the bot, and say here who\n"
     "it was.",
     argument("channel", nargs="?", metavar="CHANNEL", help="where, if there are several bots"),
-    work="chatbridge.cli.people:pair_command",
+    work="chatbridge.cli.pairing:pair_command",
 )
 
 

@@ -10,7 +10,7 @@ import argparse
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.web.spec import WEB
-from chatbridge.cli.connect.plans import LEAST, plan, write
+from chatbridge.cli.connect.plans import MIN_WAIT_SECONDS, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
@@ -22,13 +22,17 @@ from chatbridge.cli.ui.running import WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import parse
 
+UNSET: tuple[object, ...] = (None, False, [])
+IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
+
 
 def run(given: argparse.Namespace) -> int:
     """:raises WrongUsage: :raises ChatbridgeError: nothing was written, unless the message says
     otherwise."""
     setup = Setup.here()
-    wanted = [name for name, value in vars(given).items() if value not in UNSET]
-    wanted = [name for name in wanted if name not in IMPLIED]
+    wanted = [
+        name for name, value in vars(given).items() if value not in UNSET and name not in IMPLIED
+    ]
     channels = [(spec, spec.setup) for spec in channel_specs() if spec.setup]
     if not wanted:
         flags = ", ".join(own.flag for _, own in channels)
@@ -43,7 +47,7 @@ def run(given: argparse.Namespace) -> int:
     steps: list[Work] = []
     longest = None
     if given.wait is not None:
-        longest = max(2 * _wait(setup, given.wait), LEAST)
+        longest = max(2 * _wait(setup, given.wait), MIN_WAIT_SECONDS)
         steps.append(lambda: setup.save_wait(given.wait))
     plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
     for spec, own in channels:  # others may need packages that are not installed
@@ -72,10 +76,6 @@ def run(given: argparse.Namespace) -> int:
     print()
     run_tonight(DoctorContext.here())
     return 0
-
-
-UNSET: tuple[object, ...] = (None, False, [])
-IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
 
 
 def _wait(setup: Setup, given: str) -> float:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import restart_hub
@@ -22,16 +20,17 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, SettingsError
+from chatbridge.core.text import one_line
 from chatbridge.durations import parse
 from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
-LARGEST_SECRET = 4096
+MAX_SECRET_CHARACTERS = 4096
 LIKE_TOKEN = re.compile(r"[^/]{24,}")
 CLIENT = "setup"
 QUESTION: dict[str, Any] = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
 QUESTION_SECONDS = 600.0
-LOOK_EVERY_SECONDS = 0.3
+CHECK_SECONDS = 0.3
 HINT_AFTER_SECONDS = 15.0
 
 
@@ -68,20 +67,15 @@ class Setup:
         restart_hub(start=False)
 
 
-def first_problem(error: ValidationError) -> str:
-    """Without the value: it may be a token in the wrong place."""
-    return error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
-
-
 def read_secret(file: str) -> str:
     """The secret in this file; `-` is standard input.
     :raises SettingsError: without what is in it."""
     try:
         if file == "-":
-            found = sys.stdin.read(LARGEST_SECRET)
+            found = sys.stdin.read(MAX_SECRET_CHARACTERS)
         else:
             with Path(file).open(encoding="utf-8") as opened:
-                found = opened.read(LARGEST_SECRET)
+                found = opened.read(MAX_SECRET_CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise SettingsError(f"{name_of(file)} cannot be read: {why}") from None
@@ -121,7 +115,7 @@ def ask_at(place: str, *, hint: str) -> bool:
             took = time.monotonic() - asked_at
             outcome = calls.content("wait_for_answer", {"askId": ticket["askId"]})
     except (NoAnswer, ChatbridgeError) as error:
-        prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
+        prompts.bad("The test question could not be asked.", one_line(str(error)))
         return False
     if not outcome.get("answered"):
         prompts.say("  The test question was not answered. To try again: chatbridge setup")
@@ -137,14 +131,14 @@ def _answered(ask_id: str, place: str, hint: str, since: float) -> bool:
     try:
         with prompts.keys():
             prompts.say_with_later(f"  A test question is {place}. Answer it there.")
-            while not ended and prompts.key(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
+            while not ended and prompts.key(CHECK_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 ended = found["ended"] is not None
                 if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:
                     hinted = True
                     prompts.say(f"  {hint}")
                     for name, why in found["troubles"].items():
-                        prompts.remark(f"{name}: {prompts.shown(why)}")
+                        prompts.remark(f"{name}: {one_line(why)}")
     finally:
         if not ended:
             with suppress(ChatbridgeError):

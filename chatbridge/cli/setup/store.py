@@ -10,15 +10,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.ui import prompts, tables
-from chatbridge.cli.ui.running import WrongUsage, say
+from chatbridge.cli.ui.running import WrongUsage, is_interactive, say
 from chatbridge.cli.ui.tables import Column, Table
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.wording import display_path
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, StoreError
 from chatbridge.extras import need
 from chatbridge.hub.http.tokens import listed
@@ -50,9 +50,9 @@ LISTED = {
     "owner_messages": "messages to agents",
     "audit": "lines of the audit trail",
 }
-AGAIN = "chatbridge restart (a service: chatbridge service start)"
-START = f"{AGAIN}, then chatbridge doctor"
-STOPPED = f"The hub is stopped. Start it again: {AGAIN}"
+START_HUB = "chatbridge restart (a service: chatbridge service start)"
+NEXT = f"{START_HUB}, then chatbridge doctor"
+STOPPED = f"The hub is stopped. Start it again: {START_HUB}"
 SHOWN_EVERY_SECONDS = 0.2
 
 
@@ -90,7 +90,8 @@ def _source(given: str | None, settings: Settings, state: Path, target: Address)
         return path
     nothing = (
         "Nothing was asked here yet? Then nothing has to be copied: put "
-        f'store = "{without_password(target.dsn)}" into {shown(config_file())}. Otherwise name'
+        f'store = "{without_password(target.dsn)}" into {display_path(config_file())}. '
+        "Otherwise name"
     )
     raise StoreError(
         f"there is no database {path}. {'Name' if given else nothing} the file: chatbridge store "
@@ -172,7 +173,7 @@ def _copied(
 ) -> Copied:
     from chatbridge.store.postgres.copying import copy
 
-    with _progress() as progress:
+    with _Progress() as progress:
         return asyncio.run(
             copy(
                 source,
@@ -185,22 +186,16 @@ def _copied(
         )
 
 
-@contextmanager
-def _progress() -> Iterator[_Progress]:
-    progress = _Progress()
-    try:
-        yield progress
-    finally:
-        progress.clear()
-
-
 class _Progress:
-    """One line that changes, on a terminal."""
+    """One line that changes, on a terminal, until the end of the block."""
 
     def __init__(self) -> None:
         self._on_terminal = sys.stderr.isatty()
         self._last = time.monotonic()
         self._shown = False
+
+    def __enter__(self) -> Self:
+        return self
 
     def __call__(self, table: str, done: int, of: int) -> None:
         if self._on_terminal and time.monotonic() - self._last > SHOWN_EVERY_SECONDS:
@@ -208,7 +203,7 @@ class _Progress:
             sys.stderr.write(f"\r\033[K{LISTED.get(table, table)}: {done:,} of {of:,}")
             sys.stderr.flush()
 
-    def clear(self) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
@@ -224,7 +219,7 @@ def _report(copied: Copied, source: Path, target: Address, *, rehearse: bool) ->
     rows[1:1] = [("  of them open", f"{copied.open_asks:,}")]
     columns = (Column(title="WHAT"), Column(title="ROWS", right=True))
     tables.write(
-        f"{did} {shown(source)} to {target.name}:",
+        f"{did} {display_path(source)} to {target.name}:",
         Table(columns=columns, rows=rows),
     )
     if copied.replaced:
@@ -241,23 +236,23 @@ def _switch(target: Address, settings: Settings, *, unasked: bool) -> None:
     plain, passwords = without_password(target.dsn), passwords_in(target.dsn)
     path = config_file()
     if settings.store in (target.dsn, plain):
-        print(f"Next: {START}")
+        print(f"Next: {NEXT}")
         return
-    if variable := os.environ.get(variable_of(STORE)) and variable_of(STORE):
-        print(f'Next: set {variable} to "{plain}". Then {START}')
+    if os.environ.get(variable := variable_of(STORE)):
+        print(f'Next: set {variable} to "{plain}". Then {NEXT}')
         return
     if not unasked and not _wanted(path):
-        print(f'Next: store = "{plain}" in {shown(path)}. Then {START}')
+        print(f'Next: store = "{plain}" in {display_path(path)}. Then {NEXT}')
         return
     if passwords:
         secrets.keep(path, *PASSWORD, value=passwords[-1])
     change(path, {STORE: plain})
-    print(f"Set store in {shown(path)}. Next: {START}")
+    print(f"Set store in {display_path(path)}. Next: {NEXT}")
 
 
 def _wanted(path: Path) -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_interactive():
         return False
     prompts.take_terminal("store copy")
     with prompts.unechoed():
-        return prompts.confirm(f"Set store in {shown(path)} now?", default=True)
+        return prompts.confirm(f"Set store in {display_path(path)} now?", default=True)

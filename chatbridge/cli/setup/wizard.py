@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.web.spec import WEB
 from chatbridge.cli.connect.command import PARTS
-from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
+from chatbridge.cli.connect.installed import installed_clients
+from chatbridge.cli.connect.plans import Plan, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.commands import inbox
@@ -24,7 +25,7 @@ from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
-from chatbridge.core.text import title_of
+from chatbridge.core.text import one_line, title_of
 from chatbridge.durations import parse
 from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
@@ -73,7 +74,7 @@ def run(leave_out: Sequence[str]) -> int:
         return INTERRUPTED
     except ChatbridgeError as error:
         prompts.say()
-        prompts.bad(prompts.shown(str(error)))
+        prompts.bad(one_line(str(error)))
         prompts.say()
         prompts.wrapped(f"{setup.summary} Continue any time: chatbridge setup")
         return 1
@@ -118,7 +119,7 @@ def _set_phone(setup: Setup) -> None:
         served = reachable(yes=False)
     except ChatbridgeError as error:
         what, _, then = str(error).partition(". ")
-        prompts.bad(prompts.shown(what))
+        prompts.bad(one_line(what))
         prompts.explain(then)
         return
     if served is not None:
@@ -191,14 +192,14 @@ def _set_service(setup: Setup) -> None:
 
 def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether one was connected that was not before."""
-    found = found_clients()
+    found = installed_clients()
     if not found:
         prompts.explain("  No agent was found here. For any other: chatbridge connect --print")
         return False
     choices = [
         Choice(
             value=it.client.name,
-            title=f"{it.client.shown}{', connected' if it.connected else ''}",
+            title=f"{it.client.title}{', connected' if it.connected else ''}",
             picked=it.problem is None,
         )
         for it in found
@@ -208,7 +209,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
         try:
             plans.append(plan(client, leave_out=leave_out))
         except ChatbridgeError as error:
-            prompts.bad(prompts.shown(str(error)))
+            prompts.bad(one_line(str(error)))
     plans = [it for it in plans if it.changes]
     if not plans:
         return False
@@ -226,8 +227,8 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
         try:
             write(it)
         except ChatbridgeError as error:
-            prompts.bad(prompts.shown(str(error)))
+            prompts.bad(one_line(str(error)))
         else:
-            setup.keeps(it.shown)
+            setup.keeps(it.title)
             connected = True
     return connected

@@ -20,20 +20,16 @@ from typing import Any, Generic, TypeVar
 from chatbridge.cli.ui import running
 from chatbridge.cli.ui.running import columns, printable
 from chatbridge.core.errors import NoTerminal
-from chatbridge.core.text import one_line
 
 T = TypeVar("T")
 
-shown = one_line
-"""What somebody else wrote, as one line that cannot steer the terminal."""
-
 ESCAPE = "\x1b"
 ENTER = "\r\n"
-WIDEST = 80
+MAX_WIDTH = 80
 LATER = "Esc: later"
 LOCAL_MODES = 3
 """Where `tcgetattr` has them."""
-SEQUENCE_WITHIN = 0.05
+ESCAPE_SEQUENCE_SECONDS = 0.05
 """The rest of an arrow key's bytes comes at once; after Esc alone nothing does."""
 
 
@@ -89,7 +85,7 @@ def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
     begin = re.match(r" *([✓✗!] |\d\. )?", text)
     hanging = " " * (begin.end() if begin else 0)
-    lines = running.wrapped(printable(text), min(columns(), WIDEST), hanging=hanging)
+    lines = running.wrapped(printable(text), min(columns(), MAX_WIDTH), hanging=hanging)
     say("\n".join(lines))
     return len(lines)
 
@@ -101,7 +97,7 @@ def explain(text: str) -> None:
 
 
 def say_with_later(text: str) -> None:
-    """That Esc leaves it is said at the right edge, or below."""
+    """Say it, and at the right edge or below that Esc leaves."""
     line = with_key(text, LATER)
     if line == text:
         wrapped(text)
@@ -110,8 +106,8 @@ def say_with_later(text: str) -> None:
 
 
 def with_key(text: str, *keys: str) -> str:
-    """With the keys that do something at the right edge: the first of these that fit there."""
-    room = min(columns(), WIDEST) - len(text) - 1
+    """With the first of these hints about keys that fits at the right edge."""
+    room = min(columns(), MAX_WIDTH) - len(text) - 1
     return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
 
@@ -178,8 +174,8 @@ def forget_typed() -> None:
 
 @contextmanager
 def keys() -> Iterator[None]:
-    """Keys come one by one and are not shown. What was typed before is dropped: what a person is to
-    press is said inside, else a quick one presses in vain."""
+    """Keys come one by one and are not shown. What was typed before is dropped, so say inside what
+    to press: what a quick person presses before would be lost."""
     before = termios.tcgetattr(0)
     try:
         tty.setcbreak(0)
@@ -196,14 +192,14 @@ def key(seconds: float | None, *, until: int | None = None) -> str | None:
     pressed = os.read(0, 1).decode("ascii", "replace")
     if not pressed:
         raise KeyboardInterrupt  # the terminal has gone
-    if pressed == ESCAPE and select.select([0], [], [], SEQUENCE_WITHIN)[0]:
+    if pressed == ESCAPE and select.select([0], [], [], ESCAPE_SEQUENCE_SECONDS)[0]:
         os.read(0, 64)  # an arrow, for instance
         return ""
     return pressed
 
 
 def enter_or_escape(invite: Callable[[], object]) -> bool:
-    """Whether Enter was pressed, once `invite` has said what for: not before, and at once then."""
+    """Whether Enter was pressed, and not Esc. `invite` says what for."""
     with keys():
         invite()
         while (pressed := key(None)) != ESCAPE:

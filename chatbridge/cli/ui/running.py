@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 FAILED, WRONG_USAGE, UNREACHABLE = 1, 2, 4
-INTERRUPTED, NOBODY_READS = 130, 141
+INTERRUPTED, BROKEN_PIPE = 130, 141
 """What a shell calls a command that Ctrl-C, or a closed pipe, has ended."""
-WIDEST = 100
+MAX_WIDTH = 100
 HELP_WIDTH = 80
 
 
@@ -42,7 +42,7 @@ def run(work: Callable[[], int]) -> int:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
-            return NOBODY_READS
+            return BROKEN_PIPE
         complain(str(error))
         return FAILED
     except KeyboardInterrupt:
@@ -50,8 +50,8 @@ def run(work: Callable[[], int]) -> int:
 
 
 def _open_standard_files() -> None:
-    """What whoever started us has closed is open to nowhere: none of our pipes shall be taken for
-    it. And what a terminal's character set lacks is spelt out, not a reason to fail."""
+    """Open those that are closed to nowhere, so that no pipe of ours gets their numbers. Escape
+    what the terminal's character set lacks, rather than fail."""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(spare)
@@ -66,7 +66,7 @@ def _open_standard_files() -> None:
 
 
 def complain(text: str) -> None:
-    """First what happened, then, on a line of its own, what to do."""
+    """Say what happened and, on a line of its own, what to do."""
     what, full_stop, then = text.partition(". ")
     if what.split(" ")[0].isalpha():  # and no key or path, which is spelt as it is
         what = what[:1].upper() + what[1:]
@@ -78,7 +78,7 @@ def say(*lines: str) -> None:
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
         if sys.stderr.isatty():
-            width = min(columns(), WIDEST)
+            width = min(columns(), MAX_WIDTH)
             told = [piece for line in told for piece in wrapped(line, width) or [""]]
         sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()
@@ -105,10 +105,17 @@ def columns() -> int:
         return 80
 
 
-def colourful() -> bool:
-    """Whether what is printed may have colours."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not plain
+def is_interactive() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def allows_colours() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def prints_colours() -> bool:
+    return sys.stdout.isatty() and allows_colours()
 
 
 def wrapped(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[str]:

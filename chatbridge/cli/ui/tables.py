@@ -10,11 +10,11 @@ from typing import NamedTuple
 from chatbridge.cli.ui.running import columns
 
 GAP = 3
-NARROWEST = 8
+MIN_WIDTH = 8
 """The least width of a column that gives way."""
-LEAST = 4
+MIN_BOUNDED_WIDTH = 4
 """The least width of a column with a bound: the time that is left must not be cut."""
-PIPED = 100
+PIPED_WIDTH = 100
 """The widest column where the width of the reader is unknown."""
 
 
@@ -23,7 +23,7 @@ class Column(NamedTuple):
     right: bool = False
     gives_way: bool = False
     """It is cut where the row would be wider than the terminal."""
-    most: int = PIPED
+    most: int = PIPED_WIDTH
 
 
 class Table(NamedTuple):
@@ -62,12 +62,14 @@ def layout(tables: Sequence[Table], room: int | None) -> list[int]:
     widths = [min(w, column.most) for w, column in zip(widths, columns, strict=True)]
     if room is not None:
         over = sum(widths) + GAP * (len(widths) - 1) - room
-        over = _narrowed(widths, [i for i, it in enumerate(columns) if it.gives_way], over)
-        _narrowed(widths, [i for i, it in enumerate(columns) if it.most < PIPED], over, least=LEAST)
+        giving = [i for i, it in enumerate(columns) if it.gives_way]
+        bounded = [i for i, it in enumerate(columns) if it.most < PIPED_WIDTH]
+        over = _narrowed(widths, giving, over)
+        _narrowed(widths, bounded, over, least=MIN_BOUNDED_WIDTH)
     return widths
 
 
-def _narrowed(widths: list[int], which: Sequence[int], over: int, *, least: int = NARROWEST) -> int:
+def _narrowed(widths: list[int], which: Sequence[int], over: int, *, least: int = MIN_WIDTH) -> int:
     """Take from the widest of these until it fits; what could not be taken."""
     while over > 0 and (wide := [i for i in which if widths[i] > least]):
         widths[max(wide, key=lambda i: widths[i])] -= 1
@@ -104,11 +106,11 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def steers() -> bool:
+def supports_escapes() -> bool:
     """Whether there is a terminal that can be more than written to."""
     return on_terminal() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def write(*parts: Table | str) -> None:
     room = columns() if on_terminal() else None
-    sys.stdout.write("".join(f"{line}\n" for line in lines(parts, room, bold=steers())))
+    sys.stdout.write("".join(f"{line}\n" for line in lines(parts, room, bold=supports_escapes())))

@@ -21,11 +21,11 @@ def cell(text: str) -> str:
     return isolated(line) if turning else line
 
 
-def shown(path: str | os.PathLike[str]) -> str:
-    """A path as people write it."""
-    text, home = os.fspath(path), os.path.expanduser("~")
-    inside = os.path.isabs(home) and text.startswith(home.rstrip("/") + "/")
-    return "~" + text[len(home.rstrip("/")) :] if inside else text
+def display_path(path: str | os.PathLike[str], *, home: str | None = None) -> str:
+    """A path as people write it: `~/notes`. `home`: where it is, if not where this user's is."""
+    text = os.fspath(path)
+    home = (home or os.path.expanduser("~")).rstrip("/")
+    return f"~{text[len(home) :]}" if home and text.startswith(f"{home}/") else text
 
 
 def counted(number: int, word: str) -> str:
@@ -39,7 +39,7 @@ def first_of(names: Sequence[str], *, most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-SOON = 600.0
+SECONDS_SHOWN_BELOW = 600.0
 HOUR, DAY = 3600, 86400
 
 
@@ -62,7 +62,7 @@ def left(deadline: float | None, *, now: float) -> str:
     if deadline is None:
         return "no limit"
     rest = max(int(deadline - now), 0)
-    if rest < SOON:
+    if rest < SECONDS_SHOWN_BELOW:
         return f"{rest // 60}:{rest % 60:02}"
     if rest < HOUR:
         return f"{rest // 60} min"

@@ -17,13 +17,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
+from chatbridge.commands.arguments.paths import inside, owner_path
 from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     PROJECT,
@@ -32,16 +32,31 @@ from chatbridge.commands.definitions.definition import (
     Items,
     Option,
     Value,
-    matcher,
 )
+from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import did_you_mean, one_line, shortened
 from chatbridge.tools.definition import refused, too_long
 
-LONGEST_IN_ALL = 1_000_000
-"""Bytes, with what Linux needs for each."""
-_OVERHEAD = 9
+MAX_ARGV_BYTES = 1_000_000
+"""With what Linux needs for each argument."""
+_OVERHEAD_BYTES = 9
 """Of an argument: a pointer, and the NUL at its end."""
+MAX_ARGUMENT_BYTES = 100_000
+"""Linux takes 128 KiB."""
+_MAX_NUMBER_BITS = 1024
+"""What a fraction can have."""
+
+Scalar = str | int | float
+
+KINDS = {
+    "boolean": "true or false",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "array": "an array",
+    "object": "an object with strings, numbers, true or false as values",
+}
 
 
 def argv_of(
@@ -50,7 +65,7 @@ def argv_of(
     """The whole list, the program first. `folder` is where it runs, if that is not the project.
     :raises ToolInputError: the command does not take this."""
     _check_names(command, given)
-    place = Place(project=project, folder=folder or project)
+    place = RunFolders(project=project, folder=folder or project)
     flagged: list[str] = []
     positional: list[str] = []
     missing: str | None = None
@@ -93,7 +108,7 @@ def style_of(option: Option) -> str:
     return option.style or ("joined" if len(flag_of(option)) == 2 else "equals")
 
 
-def empty_taken(option: Option) -> bool:
+def accepts_empty(option: Option) -> bool:
     if option.positional:
         return (items_of(option) if option.type == "array" else option).min_length == 0
     return style_of(option) != "joined"
@@ -129,7 +144,7 @@ def _with_flag(option: Option, given: Text) -> list[str]:
 
 def _positional(option: Option, given: Text, separator: str | None) -> str:
     path, text = given
-    if not text and not empty_taken(option):
+    if not text and not accepts_empty(option):
         raise invalid(path, text, "a value that is not empty")
     if separator is None and text.startswith("-"):
         raise invalid(path, text, "a value that does not begin with -")
@@ -138,30 +153,13 @@ def _positional(option: Option, given: Text, separator: str | None) -> str:
 
 def _check_size(argv: Sequence[str]) -> None:
     sizes = [len(each.encode()) for each in argv]
-    total = sum(sizes) + _OVERHEAD * len(sizes)
+    total = sum(sizes) + _OVERHEAD_BYTES * len(sizes)
     for name, size, limit, unit in (
-        ("one argument", max(sizes), LONGEST_ARGUMENT_BYTES, "bytes"),
-        ("the whole command", total, LONGEST_IN_ALL, "bytes in all"),
+        ("one argument", max(sizes), MAX_ARGUMENT_BYTES, "bytes"),
+        ("the whole command", total, MAX_ARGV_BYTES, "bytes in all"),
     ):
         if size > limit:
             raise too_long(name, name, f"{size:,} bytes", f"at most {limit:,} {unit}")
-
-
-LONGEST_ARGUMENT_BYTES = 100_000
-"""Bytes of one argument. Linux takes 128 KiB."""
-_WIDEST = 1024
-"""Bits of a number, which is what a fraction can have."""
-
-Scalar = str | int | float
-
-KINDS = {
-    "boolean": "true or false",
-    "string": "a string",
-    "integer": "a whole number",
-    "number": "a number",
-    "array": "an array",
-    "object": "an object with strings, numbers, true or false as values",
-}
 
 
 class Text(NamedTuple):
@@ -171,12 +169,12 @@ class Text(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RunFolders:
     project: Path
     folder: Path
 
     def roots(self, within: Iterable[str]) -> list[Path]:
-        named = (self.project if each == PROJECT else owners(each) for each in within)
+        named = (self.project if each == PROJECT else owner_path(each) for each in within)
         return [root for root in named if root is not None]
 
 
@@ -201,7 +199,7 @@ def items_of(option: Option) -> Items:
     return own.model_copy(update={name: getattr(option, name) for name in unsaid})
 
 
-def texts_of(option: Option, value: object, place: Place) -> list[Text]:
+def texts_of(option: Option, value: object, place: RunFolders) -> list[Text]:
     """The texts that a value becomes; none for an empty array or object. :raises ToolInputError:"""
     if option.type == "array":
         return _of_array(option, value, place)
@@ -210,7 +208,7 @@ def texts_of(option: Option, value: object, place: Place) -> list[Text]:
     return [Text(option.name, _written(_scalar(value, option.type, option, option.name, place)))]
 
 
-def _of_array(option: Option, value: object, place: Place) -> list[Text]:
+def _of_array(option: Option, value: object, place: RunFolders) -> list[Text]:
     name, items = option.name, items_of(option)
     if not isinstance(value, list):
         raise mistyped(name, value, "array")
@@ -227,7 +225,7 @@ def _of_array(option: Option, value: object, place: Place) -> list[Text]:
     return [Text(name, option.join.join(text for _, text in texts))]
 
 
-def _of_object(option: Option, value: object, place: Place) -> list[Text]:
+def _of_object(option: Option, value: object, place: RunFolders) -> list[Text]:
     name, pairs = option.name, option.encode == "pairs"
     if not isinstance(value, dict):
         raise mistyped(name, value, "object")
@@ -235,7 +233,7 @@ def _of_object(option: Option, value: object, place: Place) -> list[Text]:
     members: dict[str, Scalar] = {}
     for key, member in value.items():
         path = f"{name}.{key}"
-        _carried(key, path)
+        _check_text(key, path)
         if pairs and (not key or "=" in key):
             raise invalid(path, key, "a key that is not empty and has no = in it")
         if isinstance(member, bool):
@@ -252,7 +250,7 @@ def _of_object(option: Option, value: object, place: Place) -> list[Text]:
     return [Text(name, json.dumps(members, ensure_ascii=False, separators=(",", ":")))]
 
 
-def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> Scalar:
+def _scalar(value: object, kind: str, rule: Value, path: str, place: RunFolders) -> Scalar:
     """The value if the rule takes it; a path as the one that is meant."""
     typed = plain_text(value, path) if kind == "string" else _number(value, kind, path)
     if rule.enum is not None and typed not in rule.enum:
@@ -271,7 +269,7 @@ def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> S
 def plain_text(value: object, path: str) -> str:
     if not isinstance(value, str):
         raise mistyped(path, value, "string")
-    _carried(value, path)
+    _check_text(value, path)
     return value
 
 
@@ -279,7 +277,7 @@ def _number(value: object, kind: str, path: str) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mistyped(path, value, kind)
     if isinstance(value, int):
-        if value.bit_length() > _WIDEST:
+        if value.bit_length() > _MAX_NUMBER_BITS:
             raise invalid(path, value, "a number of at most 300 digits")
         return value
     if not math.isfinite(value) or (kind == "integer" and not value.is_integer()):
@@ -287,14 +285,14 @@ def _number(value: object, kind: str, path: str) -> int | float:
     return int(value) if kind == "integer" else value
 
 
-def _carried(text: str, path: str) -> None:
+def _check_text(text: str, path: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
         raise invalid(path, text, "text without lone surrogates") from None
-    if size > LONGEST_ARGUMENT_BYTES:
+    if size > MAX_ARGUMENT_BYTES:
         name = shortened(one_line(path), 120)
-        raise too_long(name, name, f"{size:,} bytes", f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
+        raise too_long(name, name, f"{size:,} bytes", f"at most {MAX_ARGUMENT_BYTES:,} bytes")
     if "\0" in text:
         raise invalid(path, text, "text without NUL characters")
 
@@ -311,17 +309,17 @@ def _bounded(
 
 
 def _span(low: float | None, high: float | None, what: str) -> str:
-    bounds = [f"at least {plain(low)}"] if low is not None else []
-    bounds += [f"at most {plain(high)}"] if high is not None else []
+    bounds = [f"at least {plain_number(low)}"] if low is not None else []
+    bounds += [f"at most {plain_number(high)}"] if high is not None else []
     return f"{what}: {' and '.join(bounds)}"
 
 
-def plain(number: float) -> int | float:
+def plain_number(number: float) -> int | float:
     """A bound as people write it: definitions are read with 1 as 1.0."""
     return int(number) if float(number).is_integer() else number
 
 
-def _confined(text: str, within: Sequence[str], path: str, place: Place) -> str:
+def _confined(text: str, within: Sequence[str], path: str, place: RunFolders) -> str:
     found = inside(text, base=place.folder, roots=place.roots(within)) if text else None
     if found is None:
         where = " or ".join("the project" if each == PROJECT else each for each in within)
@@ -330,70 +328,12 @@ def _confined(text: str, within: Sequence[str], path: str, place: Place) -> str:
 
 
 def _written(value: Scalar) -> str:
-    """Numbers in plain decimal: not every program reads 1e-07."""
+    """Numbers in plain_number decimal: not every program reads 1e-07."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return format(Decimal(repr(value)), "f")
     return str(value)
-
-
-LONGEST_PATH_BYTES = 4095
-"""Bytes. Linux opens no longer one."""
-_MOST_LINKS = 40
-"""As many as Linux follows."""
-
-
-def owners(text: str) -> Path | None:
-    """A whole path that the owner wrote, where `~` is their home; None if it is none."""
-    path = os.path.expanduser(text)
-    return Path(path) if os.path.isabs(path) else None
-
-
-def inside(text: str, *, base: Path, roots: Sequence[Path]) -> Path | None:
-    """The whole path that `text` means in the folder `base`, if it lies in one of `roots`. What
-    does not exist yet lies where its nearest ancestor does. `~` is a name like any other."""
-    real = _real(os.path.join(base, text))
-    inner = real and any(real.is_relative_to(os.path.realpath(root)) for root in roots)
-    return real if inner else None
-
-
-def _real(path: str) -> Path | None:
-    """Without links; None: the system would not get there, or we may not look."""
-    if len(os.fsencode(path)) > LONGEST_PATH_BYTES:
-        return None
-    try:
-        for folder, name in walk(path):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.lstat(os.path.join(folder, name))
-        return Path(os.path.realpath(path))
-    except (OSError, RuntimeError):
-        return None
-
-
-def walk(path: str) -> Iterator[tuple[str, str]]:
-    """Every name on the system's way along a whole path, and the folder that it is in, through all
-    links. A name is looked up after it was yielded.
-    :raises OSError: a link cannot be read, or there are too many."""
-    here, names, links = "/", path.split("/")[::-1], 0
-    while names:
-        name = names.pop()
-        if name in ("", "."):
-            continue
-        if name == "..":
-            here = os.path.dirname(here)
-            continue
-        yield here, name
-        place = os.path.join(here, name)
-        if not os.path.islink(place):
-            here = place
-            continue
-        target = os.readlink(place)
-        links += 1
-        if links > _MOST_LINKS:
-            raise OSError(f"too many links on the way to {path}")
-        here = "/" if target.startswith("/") else here
-        names += target.split("/")[::-1]
 
 
 def project_folder(project_key: str, started_in: str) -> Path:
@@ -412,7 +352,7 @@ def folder_of(command: Command, given: Mapping[str, object], project: Path) -> P
     that cannot be. :raises CommandUnusable:"""
     rule = command.working_directory
     if rule not in (PROJECT, ARGUMENT):
-        chosen = owners(rule)
+        chosen = owner_path(rule)
         if chosen is None:
             raise CommandUnusable(
                 f"the working directory {rule} of this command is no whole path. Nothing was "

@@ -1,4 +1,4 @@
-"""Finds the file of a command's program and the folders of its PATH, and builds its environment.
+"""Finds the file of a command's program, and the folders of its PATH.
 
 Program and PATH come from the owner's settings and a fixed list of system folders, never from the
 hub's environment: that may be a client's, with a repository's `node_modules/.bin` in front.
@@ -11,16 +11,13 @@ them. Every step of a path counts, symbolic links included.
 from __future__ import annotations
 
 import os
-import pwd
-import re
 import shlex
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from types import MappingProxyType
 
-from chatbridge.commands.arguments.argv import owners, walk
+from chatbridge.commands.arguments.paths import home, owner_path, walk
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.link.root import is_root
 
@@ -36,9 +33,9 @@ SYSTEM = (
 )
 """Where a system has its programs, after the owner's folders. None of the owner's own is among
 them: an agent installs into ~/.local/bin and ~/.cargo/bin without asking anybody."""
-USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin", "/opt/homebrew/bin")
+UNTRUSTED = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin", "/opt/homebrew/bin")
 """Where a program that was not found may be. Nothing is run from there unless the owner says so."""
-_DEEPEST = 5
+_MAX_INTERPRETERS = 5
 """The most interpreters of interpreters that Linux follows."""
 
 
@@ -78,7 +75,7 @@ class Programs:
                 f"{refused.mend}"
             )
         real = os.path.realpath(file)
-        for interpreter in _interpreters(real) if depth < _DEEPEST else ():
+        for interpreter in _interpreters(real) if depth < _MAX_INTERPRETERS else ():
             try:
                 self._find(interpreter, projects, depth=depth + 1)
             except CommandUnusable as error:
@@ -90,7 +87,7 @@ class Programs:
     def _look(self, program: str) -> str:
         searched = self.path()
         for folder in searched:
-            if _runs(found := os.path.join(folder, program)):
+            if _is_executable(found := os.path.join(folder, program)):
                 return found
         raise CommandUnusable(
             f"the program {program} was not found. Looked in {', '.join(searched) or 'no folder'}. "
@@ -99,13 +96,13 @@ class Programs:
 
     def _hint(self, program: str) -> str:
         for folder, refused in self.refused(*self.system).items():
-            if _runs(os.path.join(folder, program)):
+            if _is_executable(os.path.join(folder, program)):
                 why, mend = refused.why, refused.mend
                 return f"It is in {folder}, which is not used: {why}. To mend it: {mend}"
         # What an agent's client has in its PATH is only worth a hint where it could be trusted.
-        elsewhere = [*map(os.path.expanduser, USERS), *os.environ.get("PATH", "").split(os.pathsep)]
-        for folder in filter(os.path.isabs, elsewhere):
-            if _runs(os.path.join(folder, program)) and not self._refusal(folder):
+        of_client = os.environ.get("PATH", "").split(os.pathsep)
+        for folder in filter(os.path.isabs, (*map(os.path.expanduser, UNTRUSTED), *of_client)):
+            if _is_executable(os.path.join(folder, program)) and not self._refusal(folder):
                 return (
                     f'It is in {folder}: if agents may run it, add "{folder}" to commands.path in '
                     "config.toml"
@@ -125,13 +122,13 @@ class Programs:
 
 
 def _named(program: str) -> str:
-    file = owners(program)
+    file = owner_path(program)
     if file is None:
         raise CommandUnusable(
             f"the program {program} is looked up in no folder, as an agent's project could have "
             "one of that name. Nothing was started. Write its whole path in the definition"
         )
-    if not _runs(str(file)):
+    if not _is_executable(str(file)):
         raise CommandUnusable(
             f"the program {file} is not there, or is no file that may be run. Nothing was started. "
             "Install it, or mend its path in the command's definition"
@@ -156,10 +153,10 @@ def _interpreters(file: str) -> list[str]:
         )
     if os.path.basename(words[0]) != "env":
         return words[:1]
-    return [words[0], *_looked_up(words[1:])]
+    return [words[0], *_programs_of_env(words[1:])]
 
 
-def _looked_up(words: list[str]) -> list[str]:
+def _programs_of_env(words: list[str]) -> list[str]:
     """The program that `env` starts, and whole paths of others that are started by it."""
     found: list[str] = []
     operand = False
@@ -167,17 +164,17 @@ def _looked_up(words: list[str]) -> list[str]:
         word = each.removeprefix("--split-string=").removeprefix("-S")
         if operand or not word or word.startswith("-") or (not found and "=" in word):
             operand = word in ("-u", "-C", "--unset", "--chdir") and not operand
-        elif not found or (os.path.isabs(word) and _runs(word)):
+        elif not found or (os.path.isabs(word) and _is_executable(word)):
             found.append(word)
     return found
 
 
-def _runs(file: str) -> bool:
+def _is_executable(file: str) -> bool:
     return os.path.isfile(file) and os.access(file, os.X_OK)
 
 
 _OTHERS_CAN_WRITE = 0o022
-_OWN = "use a file of yours or of root's, in a folder of yours or of root's"
+_USE_OWN_FILE = "use a file of yours or of root's, in a folder of yours or of root's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +196,7 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
                 "install or copy it to a folder outside of every project",
             )
         if about.st_uid not in (0, os.geteuid()):
-            return Refusal(f"{place} belongs to another user (uid {about.st_uid})", _OWN)
+            return Refusal(f"{place} belongs to another user (uid {about.st_uid})", _USE_OWN_FILE)
         # The mode of a link says nothing. In a folder such as /tmp (sticky) others can add files,
         # but replace none of the owner's: so the steps below it decide.
         passed = stat.S_ISLNK(about.st_mode) or (about.st_mode & stat.S_ISVTX and place != target)
@@ -223,76 +220,3 @@ def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bo
     above, name = os.path.split(place)
     hidden = above == own and name.startswith(".")
     return not hidden and about.st_uid == os.geteuid() and is_root(place)
-
-
-def home() -> str | None:
-    """As the system knows it: HOME may be what an agent's client says. None: a user of a container,
-    without a name."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_dir or None
-    except KeyError:
-        return None
-
-
-_USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
-"""What runs a project's code, such as `npm install`, must not get the owner's keys: a definition
-has to name SSH_AUTH_SOCK or DBUS_SESSION_BUS_ADDRESS."""
-_NEVER = re.compile(
-    "CHATBRIDGE_.*|CREDENTIALS_DIRECTORY|NOTIFY_SOCKET|LISTEN_.*|WATCHDOG_.*|INVOCATION_ID",
-    re.DOTALL,
-)
-"""What a process would take for its own, or that leads to secrets."""
-_SET = {
-    "TERM": "dumb",
-    "NO_COLOR": "1",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    # Messages that are there are kept; a commit without one still ends with an error.
-    "GIT_EDITOR": "true",
-    "SSH_ASKPASS_REQUIRE": "never",
-    "DEBIAN_FRONTEND": "noninteractive",
-    "PIP_NO_INPUT": "1",
-}
-"""Nobody is there to be asked, and nothing is seen in colour. The definition's names come first.
-CI is not set: some programs would behave differently, and take warnings for errors."""
-
-NOWHERE = "/nonexistent"
-"""An empty PATH would mean the folder that a command runs in."""
-
-
-def environment_of(
-    names: Iterable[str],
-    *,
-    secrets: Iterable[str],
-    path: Sequence[str],
-    own: Mapping[str, str] = MappingProxyType({}),
-    base: Mapping[str, str] = os.environ,
-) -> dict[str, str]:
-    """The usual variables of `base`, and those of the definition's `names` from `own` (the owner's
-    `commands.environment`) or else from `base`. `path` are the folders of PATH."""
-    hidden = [secret for secret in secrets if secret]
-    wanted = {*names} - {"PATH"}
-    hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
-    if own_home := home():
-        hubs["HOME"] = own_home
-    usual = {name: value for name, value in hubs.items() if _USUAL.fullmatch(name)}
-    named = {name: value for name, value in {**hubs, **own}.items() if name in wanted}
-    found = {
-        name: value
-        for name, value in {**usual, **named}.items()
-        if not never(name) and not any(secret in value for secret in hidden)
-    }
-    return {**_SET, **found, "PATH": os.pathsep.join(path) or NOWHERE}
-
-
-def _leads_astray(name: str, value: str) -> bool:
-    if name == "XDG_RUNTIME_DIR":  # must be where systemd makes it
-        return not os.path.realpath(value).startswith("/run/")
-    # In a folder of a repository, git would find hooks and aliases.
-    return re.fullmatch("XDG_[A-Z]+_HOME", name) is not None
-
-
-def never(name: str) -> bool:
-    """Whether no command gets this variable, whatever its definition says."""
-    return _NEVER.fullmatch(name) is not None

@@ -7,16 +7,13 @@ of them. Rules between fields are in `rules`, older versions in `versions`.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from chatbridge.digests import sha256_hex
 from chatbridge.durations import seconds
@@ -29,18 +26,33 @@ OPTION_NAME = r"^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$"
 FLAG = r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$"
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 SEPARATOR = r"^--[a-z-]*$"
-LONGEST_TIMEOUT = 7 * 86400
+MAX_TIMEOUT_SECONDS = 7 * 86400
+
+BARE = "default"
+"""The subcommand that stands for the command alone."""
+PROJECT, ARGUMENT = "project", "argument"
+WORKING_DIRECTORY = "working_directory"
+"""The argument in which the agent names a folder, where the definition says `argument`."""
+_DEFAULTS = {
+    "synchronous": False,
+    "timeout": 600.0,
+    "approve": "never",
+    "hints": (),
+    "output_limit": 10_000_000,
+    "working_directory": PROJECT,
+}
+"""Where neither the subcommand nor the file says it."""
 
 Approve = Literal["never", "always", "once-per-session"]
 Scalar = Literal["string", "integer", "number"]
 Seconds = Annotated[
     float,
-    Field(gt=0, le=LONGEST_TIMEOUT),
+    Field(gt=0, le=MAX_TIMEOUT_SECONDS),
     BeforeValidator(seconds),
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_TIMEOUT},
+                {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_TIMEOUT_SECONDS},
                 {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(s|m|min|h|d)?\s*$"},
             ]
         }
@@ -248,22 +260,6 @@ def _tidy(node: Any, *, named: bool = False) -> Any:
     }
 
 
-BARE = "default"
-"""The subcommand that stands for the command alone."""
-PROJECT, ARGUMENT = "project", "argument"
-WORKING_DIRECTORY = "working_directory"
-"""The argument in which the agent names a folder, where the definition says `argument`."""
-_DEFAULTS = {
-    "synchronous": False,
-    "timeout": 600.0,
-    "approve": "never",
-    "hints": (),
-    "output_limit": 10_000_000,
-    "working_directory": PROJECT,
-}
-"""Where neither the subcommand nor the file says it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     tool: str
@@ -331,65 +327,3 @@ def _command(whole: Definition, part: Subcommand, file: Path) -> Command:
         file=file,
         **inherited,
     )
-
-
-_ASCII = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\f\v"}
-"""What these stand for in the schema that clients read; the engine would take every script's."""
-_MEANS_MORE = "[&~"
-"""In a class: there they are operators for the engine."""
-
-
-@lru_cache
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether the whole of a text matches. :raises ValueError: with the reason. In linear time:
-    with Python's engine, which backtracks, an agent could choose a text that blocks the process. So
-    there are no look-around and no back-references."""
-    translated = "".join(_translated(pattern))
-    try:
-        re.compile(translated, re.ASCII)  # clients and editors have engines like this one
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(str(error)) from None
-    whole = rf"\A(?:{translated})\z"
-    try:
-        found = core_schema.str_schema(pattern=whole, regex_engine="rust-regex")
-        return SchemaValidator(found).isinstance_python
-    except SchemaError as error:
-        raise ValueError(_reason(str(error))) from None
-
-
-def _translated(pattern: str) -> Iterator[str]:
-    opened = ""
-    """How far the class is read that this is in: nothing, its opening, or some of it."""
-    for part in re.findall(r"\\.|.", pattern, re.DOTALL):
-        if part[0] == "\\":
-            yield _escape(part[1:], in_class=bool(opened))
-        elif not opened:
-            yield part
-            opened = part if part == "[" else ""
-            continue
-        elif part == "^" and opened == "[":
-            yield part
-            opened = "[^"
-            continue
-        elif part == "]" and opened != "…":
-            yield r"\]"  # as the first in a class it stands for itself
-        else:
-            yield rf"\{part}" if part in _MEANS_MORE else part
-            opened = "" if part == "]" else opened
-        opened = opened and "…"
-
-
-def _escape(letter: str, *, in_class: bool) -> str:
-    plain = _ASCII.get(letter.lower())
-    if plain is None or (in_class and letter.isupper()):
-        return f"\\{letter}"
-    if in_class:
-        return plain
-    return f"[^{plain}]" if letter.isupper() else f"[{plain}]"
-
-
-def _reason(said: str) -> str:
-    """The last line of what the engine says about a pattern of ours, without our frame."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    found = [line for line in lines if line.startswith("error:")]
-    return found[-1].removeprefix("error: ") if found else "it is too large"

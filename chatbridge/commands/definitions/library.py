@@ -17,14 +17,24 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.definitions.check import LARGEST, check
+from chatbridge.commands.definitions.check import check
 from chatbridge.commands.definitions.definition import Command, commands_of
+from chatbridge.commands.definitions.json_text import MAX_BYTES
 from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
 from chatbridge.commands.definitions.rules import named_tool, parts
+from chatbridge.tool_names import ASK_HUMAN, TOOLS
 
 log = logging.getLogger(__name__)
 
 OPERATION_TOOLS = ("status", "await", "cancel")
+RESERVED = (*TOOLS, ASK_HUMAN, *OPERATION_TOOLS)
+ENDING = ".json"
+_OTHERS_CAN_WRITE = 0o022
+# A pipe or a terminal is opened as well, and holds nobody up.
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+Source = tuple[Path, str | Problem]
+"""A file and its text, or a file or folder and why it is not used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +56,6 @@ class DefinitionFile:
 class Library:
     dirs: Sequence[Path]
     _: KW_ONLY
-    reserved: frozenset[str]
-    """Names of tools that are taken, beside those of operations."""
     may_be_missing: bool = False
     """The folders are the usual ones, which nobody has named."""
     files: tuple[DefinitionFile, ...] = ()
@@ -65,11 +73,11 @@ class Library:
         """Read all files again. Blocks. Until all is read, others see the old contents."""
         folders, missing = _once(self.dirs), self.may_be_missing
         found = [it for folder in folders for it in files_in(folder, may_be_missing=missing)]
-        self.files = _read(found, self.reserved)
+        self.files = _read(found)
 
     def load_files(self, files: Iterable[Path]) -> None:
         """Read these and no others, whoever can write to them: for the owner to look at."""
-        self.files = _read([_read_file(path, str(path), None) for path in files], self.reserved)
+        self.files = _read([_read_file(path, str(path), None) for path in files])
 
     def reload(self) -> bool:
         """Whether commands or problems are others now."""
@@ -96,12 +104,8 @@ def _once(dirs: Sequence[Path]) -> list[Path]:
     return list(kept.values())
 
 
-Found = tuple[Path, str | Problem]
-"""A file and its text, or a file or folder and why it is not used."""
-
-
-def _read(found: Sequence[Found], reserved: frozenset[str]) -> tuple[DefinitionFile, ...]:
-    owners = dict.fromkeys((*reserved, *OPERATION_TOOLS), "one of chatbridge's own")
+def _read(found: Sequence[Source]) -> tuple[DefinitionFile, ...]:
+    owners = dict.fromkeys(RESERVED, "one of chatbridge's own")
     files = []
     for file, text in found:
         files.append(_file(file, text, owners))
@@ -150,17 +154,11 @@ def _broken(file: Path, text: str, problems: tuple[Problem, ...]) -> DefinitionF
     )
 
 
-ENDING = ".json"
-_OTHERS_CAN_WRITE = 0o022
-# A pipe or a terminal is opened as well, and holds nobody up.
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-
-
 def is_definition(name: str) -> bool:
     return name.endswith(ENDING) and not name.startswith(".")
 
 
-def files_in(folder: Path, *, may_be_missing: bool) -> list[Found]:
+def files_in(folder: Path, *, may_be_missing: bool) -> list[Source]:
     """In the order of their names. Folders in it are not looked into."""
     try:
         own = os.open(folder, _OPEN | os.O_DIRECTORY)
@@ -182,7 +180,7 @@ def files_in(folder: Path, *, may_be_missing: bool) -> list[Found]:
         return [_refused(folder, why)]
 
 
-def _read_file(path: Path, name: str, folder: int | None) -> Found:
+def _read_file(path: Path, name: str, folder: int | None) -> Source:
     """`folder`: open, so that nothing else takes its place meanwhile, and a trusted one."""
     try:
         own = os.open(name, _OPEN, dir_fd=folder)
@@ -192,8 +190,8 @@ def _read_file(path: Path, name: str, folder: int | None) -> Found:
                 raise Unusable("file", "it is not a file", "a file", "take it away from here")
             if folder is not None:
                 _only_the_owners(path, about)
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
             found, accepted = "more than a megabyte", "a file of at most 1 MB"
             raise Unusable("too_large", found, accepted, "make several files of it")
         return path, data.decode("utf-8")
@@ -223,5 +221,5 @@ def _unreadable(error: OSError, accepted: str) -> Unusable:
     return Unusable("unreadable", found, accepted, "look at its path, its owner and its mode")
 
 
-def _refused(path: Path, why: Unusable) -> Found:
+def _refused(path: Path, why: Unusable) -> Source:
     return path, why.finding.in_file(path)

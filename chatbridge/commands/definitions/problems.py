@@ -100,7 +100,7 @@ def safe(text: str, limit: int = TEXT_LENGTH) -> str:
     return shortened(one_line(encodable(shortened(text, limit))), limit)
 
 
-def shown(value: Any) -> str:
+def described(value: Any) -> str:
     """What a file says somewhere, as its writer will recognise it."""
     if isinstance(value, dict):
         return "an object" if value else "an empty object"
@@ -112,7 +112,7 @@ def shown(value: Any) -> str:
 
 
 def listed(values: Iterable[Any]) -> str:
-    return safe(", ".join(shown(value) for value in values))
+    return safe(", ".join(described(value) for value in values))
 
 
 _TYPES = {
@@ -153,8 +153,8 @@ def fields(where: Where) -> list[str]:
 
 def unknown(where: Where, known: Sequence[str]) -> Finding:
     near = nearest_name(where[-1], known)
-    mend = f"did you mean {shown(near)}?" if near else "take it out"
-    return Finding(where, "unknown_field", shown(where[-1]), listed(known), mend)
+    mend = f"did you mean {described(near)}?" if near else "take it out"
+    return Finding(where, "unknown_field", described(where[-1]), listed(known), mend)
 
 
 def _reached(raw: Any, loc: tuple[str | int, ...]) -> tuple[Where, Any]:
@@ -177,35 +177,37 @@ def _finding(where: Where, value: Any, error: ErrorDetails) -> Finding | None:
     if kind == "literal_error":
         accepted = node.get("enum", [node["const"]] if "const" in node else [])
         near = nearest_name(value, [each for each in accepted if isinstance(each, str)])
-        mend = f"did you mean {shown(near)}?" if near else "write one of these"
-        return Finding(where, "not_allowed", shown(value), listed(accepted), mend)
+        mend = f"did you mean {described(near)}?" if near else "write one of these"
+        return Finding(where, "not_allowed", described(value), listed(accepted), mend)
     if kind == "string_pattern_mismatch":
         pattern = str(error["ctx"]["pattern"])
         words = re.sub(r"[^a-z0-9]+", "_", value.lower()).strip("_")
         tries = [words, words.replace("_", "-"), f"--{words.replace('_', '-')}"]
         fits = next((each for each in tries if re.search(pattern, each)), None)
-        mend = f"write {shown(fits)}" if fits and fits != value else "write it like that"
-        return Finding(where, "pattern", shown(value), _PATTERNS[pattern], mend)
+        mend = f"write {described(fits)}" if fits and fits != value else "write it like that"
+        return Finding(where, "pattern", described(value), _PATTERNS[pattern], mend)
     if kind == "value_error":
-        return Finding(where, "not_allowed", shown(value), _DURATION, "write it like that")
+        return Finding(where, "not_allowed", described(value), _DURATION, "write it like that")
     if kind in ("too_short", "string_too_short"):
         # Lists are counted after bad items were left out of them.
         if len(value) >= error["ctx"]["min_length"]:
             return None
-        return Finding(where, "range", shown(value), "at least one", _example(where, "write some"))
+        return Finding(
+            where, "range", described(value), "at least one", _example(where, "write some")
+        )
     if kind == "string_too_long":
         most = error["ctx"]["max_length"]
         characters = "one character" if most == 1 else f"at most {most} characters"
-        return Finding(where, "range", shown(value), characters, "make it shorter")
+        return Finding(where, "range", described(value), characters, "make it shorter")
     for name, words in _BOUNDS.items():
         if name in error.get("ctx", {}):
             limit = f"a number of {words} {error['ctx'][name]:g}"
-            return Finding(where, "range", shown(value), limit, "write a number within that")
+            return Finding(where, "range", described(value), limit, "write a number within that")
     return _mistyped(where, value, node)
 
 
 def _missing(where: Where) -> Finding:
-    node, name = _node(where), shown(where[-1])
+    node, name = _node(where), described(where[-1])
     accepted = node.get("description") or _accepted(node)
     mend = _example(where, f"add {name}")
     return Finding(where, "missing", f"no {name}", accepted.rstrip("."), mend)
@@ -214,20 +216,20 @@ def _missing(where: Where) -> Finding:
 def _mistyped(where: Where, value: Any, node: Mapping[str, Any]) -> Finding:
     types, mend = _types(node), "write it like that"
     if types == ["array"] and isinstance(value, str):
-        mend = f"write [{shown(value)}]"
+        mend = f"write [{described(value)}]"
     elif isinstance(value, str) and types in (["integer"], ["number"], ["boolean"]):
         if re.fullmatch(r"true|false|-?[0-9]+(\.[0-9]+)?", value):
             mend = "write it without quotation marks"
     elif types == ["string"] and isinstance(value, int | float):
         mend = f'write "{json.dumps(value)}"'
-    return Finding(where, "wrong_type", shown(value), _accepted(node), mend)
+    return Finding(where, "wrong_type", described(value), _accepted(node), mend)
 
 
 def _example(where: Where, otherwise: str) -> str:
     examples = _node(where).get("examples")
     if not examples:
         return otherwise
-    return f"write {shown(where[-1])}: {json.dumps(examples[0], ensure_ascii=False)}"
+    return f"write {described(where[-1])}: {json.dumps(examples[0], ensure_ascii=False)}"
 
 
 def _accepted(node: Mapping[str, Any]) -> str:

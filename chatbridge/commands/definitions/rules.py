@@ -1,7 +1,7 @@
 """Checks rules between the fields of a definition, and rules for values beyond their types.
 
 The rules look at the raw values, so that all problems of a file are reported at once. They skip
-values of the wrong type, which `shape` reports.
+values of the wrong type, which `problems.shaped` reports.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from chatbridge.commands.arguments import executable
+from chatbridge.commands.arguments.environment import is_forbidden
 from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     BARE,
     PROJECT,
     WORKING_DIRECTORY,
-    matcher,
     tool_name,
 )
-from chatbridge.commands.definitions.problems import Finding, Where, shown
+from chatbridge.commands.definitions.patterns import matcher
+from chatbridge.commands.definitions.problems import Finding, Where, described
 
-LONGEST_TOOL_NAME = 64
+MAX_TOOL_NAME = 64
 """What the models' providers take."""
 _LOADERS = re.compile("LD_.*|DYLD_.*|GCONV_PATH|BASH_ENV|ENV|SHELLOPTS|IFS|PS4", re.DOTALL)
 """They make a program load or run what somebody else chose."""
@@ -70,12 +70,12 @@ def _command(command: object) -> Iterator[Finding]:
     if "/" in program or program.startswith("~"):
         mend = "write its whole path: a relative one would be looked up in the agent's project"
     elif program.split() != [program] and program.split():
-        mend = f"write [{', '.join(shown(each) for each in program.split())}]"
+        mend = f"write [{', '.join(described(each) for each in program.split())}]"
     elif program in ("", ".", "..") or program.startswith("-"):
         mend = "write the program first"
     else:
         return
-    yield Finding(where, "not_allowed", shown(program), accepted, mend)
+    yield Finding(where, "not_allowed", described(program), accepted, mend)
 
 
 def _environment(names: object) -> Iterator[Finding]:
@@ -84,9 +84,9 @@ def _environment(names: object) -> Iterator[Finding]:
         if not isinstance(name, str):
             continue
         where: Where = ("environment", i)
-        if executable.never(name) or _LOADERS.fullmatch(name):
+        if is_forbidden(name) or _LOADERS.fullmatch(name):
             accepted = "variables that are neither chatbridge's own nor the loader's"
-            yield Finding(where, "not_allowed", shown(name), accepted, "take it out")
+            yield Finding(where, "not_allowed", described(name), accepted, "take it out")
         elif name in seen:
             yield twice(where, name, "take one of them out")
         seen.add(name)
@@ -96,15 +96,15 @@ def _working_directory(where: Where, value: object) -> Iterator[Finding]:
     if isinstance(value, str) and value not in ("", PROJECT, ARGUMENT) and not whole_path(value):
         accepted = '"project", "argument", or a whole path such as "/srv/app" or "~/app"'
         mend = 'write "project", or "argument" if the agent is to name a folder inside it'
-        yield Finding(where, "not_allowed", shown(value), accepted, mend)
+        yield Finding(where, "not_allowed", described(value), accepted, mend)
 
 
 def _tool_name(where: Where, name: object, tool: str, seen: set[str]) -> Iterator[Finding]:
     if tool in seen:
         yield twice(where, name, 'rename one of them; "-" and "_" count as the same')
-    elif len(tool) > LONGEST_TOOL_NAME:
-        found = f"{shown(tool)}, which has {len(tool)}"
-        accepted = f"a tool's name of at most {LONGEST_TOOL_NAME} characters"
+    elif len(tool) > MAX_TOOL_NAME:
+        found = f"{described(tool)}, which has {len(tool)}"
+        accepted = f"a tool's name of at most {MAX_TOOL_NAME} characters"
         yield Finding(where, "range", found, accepted, "make one of the two names shorter")
     seen.add(tool)
 
@@ -124,13 +124,13 @@ def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[F
     accepted = "a program with arguments of its own, or a script of yours"
     mend = "write the script into a file and that file's path in command"
     if _READS_SCRIPT.fullmatch(words[-1]):
-        found = f"{shown(words[-1])} at the end of a shell's arguments"
+        found = f"{described(words[-1])} at the end of a shell's arguments"
         yield Finding(places[-1], "not_allowed", found, accepted, mend)
     for j, option in parts(part.get("options")):
         flag = option.get("flag")
         if isinstance(flag, str) and _READS_SCRIPT.fullmatch(flag):
             at = (*where, "options", j, "flag")
-            yield Finding(at, "not_allowed", f"{shown(flag)} of a shell", accepted, mend)
+            yield Finding(at, "not_allowed", f"{described(flag)} of a shell", accepted, mend)
 
 
 _TEXT_RULES = ("pattern", "minLength", "maxLength", "within")
@@ -159,7 +159,7 @@ def _options(where: Where, options: object, *, folder_named: bool) -> Iterator[F
         if option.get("type") in _TYPES:
             yield from _option((*where, i), option, option["type"])
         if folder_named and option.get("name") == WORKING_DIRECTORY:
-            found = f"{shown(WORKING_DIRECTORY)}, which workingDirectory adds by itself"
+            found = f"{described(WORKING_DIRECTORY)}, which workingDirectory adds by itself"
             at, mend = (*where, i, "name"), "take the option out, or rename it"
             yield Finding(at, "conflict", found, "another name", mend)
     yield from _together(where, options)
@@ -168,7 +168,7 @@ def _options(where: Where, options: object, *, folder_named: bool) -> Iterator[F
 def _option(where: Where, option: Mapping[str, Any], kind: str) -> Iterator[Finding]:
     yield from _positional(where, option)
     yield from _style(where, option)
-    what = f"with {shown(kind)}"
+    what = f"with {described(kind)}"
     if kind != "array":
         yield from _not_with(where, option, ("items", "join"), what, 'only with "type": "array"')
     if kind not in ("array", "object"):
@@ -195,8 +195,8 @@ def _positional(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
         return
     for name in ("flag", "style"):
         if name in option:
-            found = f"{shown(name)} of a positional value"
-            mend = f"take out {shown(name)} or {shown('positional')}"
+            found = f"{described(name)} of a positional value"
+            mend = f"take out {described(name)} or {described('positional')}"
             yield Finding((*where, name), "conflict", found, "either of the two", mend)
     if option["type"] == "boolean":
         found = "a boolean that is positional"
@@ -210,10 +210,10 @@ def _style(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
     if style is None or option.get("positional") is True:
         return
     if option["type"] == "boolean":
-        found = f"{shown(style)} for a boolean, which has no value"
+        found = f"{described(style)} for a boolean, which has no value"
         yield Finding((*where, "style"), "conflict", found, "no style", "take it out")
     elif style == "joined" and flag is not None and len(flag) > 2:
-        found = f"{shown(style)} with the flag {shown(flag)}"
+        found = f"{described(style)} with the flag {described(flag)}"
         accepted = '"equals" or "separate"; "joined" only with a dash and one letter'
         mend = "a value joined to it could become another flag: write one of these"
         yield Finding((*where, "style"), "conflict", found, accepted, mend)
@@ -224,7 +224,7 @@ def _not_with(
 ) -> Iterator[Finding]:
     for name in names:
         if name in value:
-            found = f"{shown(name)} {what}"
+            found = f"{described(name)} {what}"
             yield Finding((*where, name), "conflict", found, accepted, "take it out")
 
 
@@ -232,13 +232,13 @@ def _bounds(where: Where, value: Mapping[str, Any]) -> Iterator[Finding]:
     for low, high in _BOUNDS:
         least, most = value.get(low), value.get(high)
         if _number(least) and _number(most) and least > most:
-            found = f"{shown(low)} {shown(least)} above {shown(high)} {shown(most)}"
+            found = f"{described(low)} {described(least)} above {described(high)} {described(most)}"
             accepted = f"{low} up to {high}"
             yield Finding((*where, low), "conflict", found, accepted, "exchange them")
 
 
 def _value(where: Where, value: Mapping[str, Any], kind: str) -> Iterator[Finding]:
-    what = f"for values of type {shown(kind)}"
+    what = f"for values of type {described(kind)}"
     if kind == "string":
         yield from _not_with(where, value, _NUMBER_RULES, what, "only with numbers")
         yield from _pattern(where, value.get("pattern"))
@@ -254,7 +254,7 @@ def _pattern(where: Where, pattern: object) -> Iterator[Finding]:
     try:
         matcher(pattern)
     except ValueError as error:
-        found = f"{shown(pattern)}: {error}"
+        found = f"{described(pattern)}: {error}"
         accepted = "a regular expression without look-around and back-references"
         mend = r"mend it; a backslash is written \\ in JSON"
         yield Finding((*where, "pattern"), "not_allowed", found, accepted, mend)
@@ -266,7 +266,7 @@ def _within(where: Where, folders: object) -> Iterator[Finding]:
             accepted = '"project", or a whole path such as "/srv/data" or "~/notes"'
             mend = 'write "project" for the agent\'s project and everything in it'
             at = (*where, "within", i)
-            yield Finding(at, "not_allowed", shown(folder), accepted, mend)
+            yield Finding(at, "not_allowed", described(folder), accepted, mend)
 
 
 def _enum(where: Where, values: object, kind: str) -> Iterator[Finding]:
@@ -278,8 +278,10 @@ def _enum(where: Where, values: object, kind: str) -> Iterator[Finding]:
             continue
         if kind in fits and not isinstance(value, fits[kind]):
             accepted = {"string": "texts", "integer": "whole numbers"}.get(kind, "numbers")
-            mend = f"write a value of type {shown(kind)}"
-            yield Finding(at, "conflict", f"{shown(value)} for type {shown(kind)}", accepted, mend)
+            mend = f"write a value of type {described(kind)}"
+            yield Finding(
+                at, "conflict", f"{described(value)} for type {described(kind)}", accepted, mend
+            )
         elif value in seen:
             yield twice(at, value, "take one of them out")
         seen.append(value)
@@ -309,17 +311,21 @@ def _together(where: Where, options: object) -> Iterator[Finding]:
         if option.get("positional") is not True:
             flag = flag_of(option) or ""
             if flags.setdefault(flag, name) != name:
-                mend = f"give it another flag than {shown(flags[flag])}, or take one of them out"
+                mend = (
+                    f"give it another flag than {described(flags[flag])}, or take one of them out"
+                )
                 yield twice((*where, i, "flag" if "flag" in option else "name"), flag, mend)
             continue
         at = (*where, i, "positional")
         if many is not None:
-            found = f"{shown(name)} after {shown(many)}, which can be any number of values"
-            mend = f"move {shown(many)} to the end"
-            yield Finding(at, "conflict", found, f"{shown(many)} as the last", mend)
+            found = f"{described(name)} after {described(many)}, which can be any number of values"
+            mend = f"move {described(many)} to the end"
+            yield Finding(at, "conflict", found, f"{described(many)} as the last", mend)
         elif optional is not None and option.get("required") is True:
-            found = f"{shown(name)}, which is required, after {shown(optional)}, which is not"
-            mend = f'move it before {shown(optional)}, or write "required": true there as well'
+            found = (
+                f"{described(name)}, which is required, after {described(optional)}, which is not"
+            )
+            mend = f'move it before {described(optional)}, or write "required": true there as well'
             yield Finding(at, "conflict", found, "required ones first", mend)
         kind = option.get("type")
         if (kind == "array" and "join" not in option) or (
@@ -335,4 +341,4 @@ def _number(value: object) -> TypeGuard[int | float]:
 
 
 def twice(where: Where, value: object, mend: str) -> Finding:
-    return Finding(where, "duplicate", f"{shown(value)} again", "each only once", mend)
+    return Finding(where, "duplicate", f"{described(value)} again", "each only once", mend)

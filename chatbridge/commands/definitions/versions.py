@@ -18,7 +18,7 @@ from chatbridge.commands.definitions.definition import (
     SCHEMA,
     WORKING_DIRECTORY,
 )
-from chatbridge.commands.definitions.problems import Finding, Where, fields, shown, unknown
+from chatbridge.commands.definitions.problems import Finding, Where, described, fields, unknown
 
 _SYNCHRONOUS = ("synchronous", "force_synchronous", "asynchronous")
 _WITHOUT_EFFECT = {
@@ -97,7 +97,7 @@ def first_version(raw: Mapping[str, Any]) -> Translated:
     hints = said.get("hints", {})
     if not isinstance(hints, dict):
         accepted, mend = "an object with texts", 'write "hints": { "default": "…" }'
-        made.problem(("hints",), "wrong_type", shown(hints), accepted, mend)
+        made.problem(("hints",), "wrong_type", described(hints), accepted, mend)
         hints = {}
     listing = said.get("subcommand", [])
     made.raw["subcommands"] = [] if isinstance(listing, list) else listing
@@ -124,10 +124,10 @@ def _said(made: Translated, raw: Mapping[str, Any], where: Where, known: tuple[s
             kept[name] = value
         elif name in _CANNOT:
             if value is not False:
-                made.problem(at, "not_allowed", shown(name), *_CANNOT[name])
+                made.problem(at, "not_allowed", described(name), *_CANNOT[name])
         elif name in _WITHOUT_EFFECT:
             why, mend = _WITHOUT_EFFECT[name], "take it out if you like"
-            made.remarks.append(Finding(at, "ignored", shown(name), why, mend))
+            made.remarks.append(Finding(at, "ignored", described(name), why, mend))
         else:
             made.problems.append(_unknown(at, known))
     return kept
@@ -137,9 +137,9 @@ def _unknown(at: Where, known: tuple[str, ...]) -> Finding:
     newer = [fields(()), fields(("subcommands", 0)), fields(("subcommands", 0, "options", 0))]
     if not any(at[-1] in names for names in newer):
         return unknown(at, [each for each in known if each[0] != "$"])
-    accepted = f"what version 1 has; {shown(at[-1])} is a field of version {SCHEMA}"
+    accepted = f"what version 1 has; {described(at[-1])} is a field of version {SCHEMA}"
     mend = f'write "schema": {SCHEMA} and the whole file in that version'
-    return Finding(at, "unknown_field", shown(at[-1]), accepted, mend)
+    return Finding(at, "unknown_field", described(at[-1]), accepted, mend)
 
 
 def _inherited(made: Translated, said: Any, at: Where) -> Inherited:
@@ -154,7 +154,7 @@ def _inherited(made: Translated, said: Any, at: Where) -> Inherited:
             value = not value
         before, _ = found.setdefault("synchronous", (value, (*at, name)))
         if before != value:
-            what = f"{shown(name)}: {shown(said[name])} against what was said before"
+            what = f"{described(name)}: {described(said[name])} against what was said before"
             made.problem((*at, name), "conflict", what, "one of them", "take one of them out")
     return found
 
@@ -167,7 +167,9 @@ def _command(made: Translated, command: Any) -> None:
         return
     made.raw["command"] = ["x"]
     accepted, mend = 'a text such as "git"', 'write "command": "git"'
-    kind, found = ("missing", 'no "command"') if command is None else ("wrong_type", shown(command))
+    kind, found = (
+        ("missing", 'no "command"') if command is None else ("wrong_type", described(command))
+    )
     made.problem(("command",), kind, found, accepted, mend)
 
 
@@ -188,7 +190,7 @@ def _subcommands(made: Translated, listing: list[Any], at: Where, above: _Parent
         if isinstance(said.get("subcommand"), list) and said["subcommand"]:
             for lost in ("options", "positional_args"):
                 if said.get(lost):
-                    what = f"{shown(lost)} beside {shown('subcommand')}"
+                    what = f"{described(lost)} beside {described('subcommand')}"
                     at_it, mend = (*where, lost), "move them inside"
                     made.problem(at_it, "conflict", what, "either of them", mend)
             _subcommands(made, said["subcommand"], (*where, "subcommand"), inside)
@@ -269,7 +271,7 @@ def _path(made: Translated, new: dict[str, Any], place: Where, said: Any, at: Wh
         made.came((*place, "within"), (*at, "format"))
     elif "format" in said:
         accepted, mend = 'only "path" makes a difference', "say it with pattern in version 2"
-        remark = Finding((*at, "format"), "ignored", shown(said["format"]), accepted, mend)
+        remark = Finding((*at, "format"), "ignored", described(said["format"]), accepted, mend)
         made.remarks.append(remark)
 
 

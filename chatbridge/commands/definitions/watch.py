@@ -17,17 +17,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
-from chatbridge.commands.arguments.argv import walk
+from chatbridge.commands.arguments.paths import walk
 from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
-from chatbridge.system.file_changes import OVERFLOW, Inotify, Stepwise
+from chatbridge.system.file_changes import OVERFLOW, Inotify, WatchfilesThread
 
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 0.25
-"""Seconds without a change: then those before are told, as one."""
-LONGEST_SECONDS = 2.0
-"""Seconds after which they are told all the same."""
+"""After so long without a change those before are told, as one."""
+MAX_DELAY_SECONDS = 2.0
+"""After so long they are told all the same."""
 
 
 async def watch(
@@ -37,12 +37,12 @@ async def watch(
     whether it fails or not. Where nothing can be watched it says so in the log and returns."""
     while True:
         with ExitStack() as stack:
-            sight: _Sight | None = None
+            watcher: _Watcher | None = None
             try:
-                sight = stack.enter_context(closing(_sight()))
-                await asyncio.to_thread(sight.look_at, dirs)
+                watcher = stack.enter_context(closing(_new_watcher()))
+                await asyncio.to_thread(watcher.watch, dirs)
             except OSError as error:
-                sight = None
+                watcher = None
                 log.warning(
                     "definition files are not watched (%s): after a change, restart the hub",
                     error.strerror,
@@ -54,42 +54,42 @@ async def watch(
                 log.exception(
                     "changed definition files were not taken over; the next change is a new try"
                 )
-            if sight is None:
+            if watcher is None:
                 return
-            await sight.quiet_after_a_change(clock)
+            await watcher.wait_for_changes(clock)
 
 
-def _sight() -> _Sight:
+def _new_watcher() -> _Watcher:
     """:raises OSError: nothing can be watched."""
     try:
-        return _FullSight()
+        return _InotifyWatcher()
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-        return _NearSight()
+        return _FallbackWatcher()
 
 
-class _Sight(ABC):
+class _Watcher(ABC):
     def __init__(self) -> None:
-        self._seen = asyncio.Event()
+        self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     @abstractmethod
     def close(self) -> None: ...
 
     @abstractmethod
-    def look_at(self, dirs: Sequence[Path]) -> None:
+    def watch(self, dirs: Sequence[Path]) -> None:
         """:raises OSError: there are no watches left."""
 
-    async def quiet_after_a_change(self, clock: Clock) -> None:
-        await self._seen.wait()
+    async def wait_for_changes(self, clock: Clock) -> None:
+        await self._changed.wait()
         since = clock.monotonic()
-        while self._seen.is_set() and clock.monotonic() - since < LONGEST_SECONDS:
-            self._seen.clear()
+        while self._changed.is_set() and clock.monotonic() - since < MAX_DELAY_SECONDS:
+            self._changed.clear()
             await clock.sleep(QUIET_SECONDS)
 
 
-class _FullSight(_Sight):
+class _InotifyWatcher(_Watcher):
     """Every name on the way to each folder, with inotify."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _FullSight(_Sight):
         self._loop.remove_reader(self._inotify)
         self._inotify.close()
 
-    def look_at(self, dirs: Sequence[Path]) -> None:
+    def watch(self, dirs: Sequence[Path]) -> None:
         for each in dirs:
             folder = self._followed(os.path.abspath(each))
             if folder is None:
@@ -135,20 +135,20 @@ class _FullSight(_Sight):
             named = name in self._names.get(watch, ())
             defined = watch in self._folders and is_definition(name)
             if watch == OVERFLOW or not name or named or defined:
-                self._seen.set()
+                self._changed.set()
 
 
-class _NearSight(_Sight):
+class _FallbackWatcher(_Watcher):
     """Each folder, or the nearest above it that exists, and the folders of definitions that are
     links: what watchfiles can do without hearing of everything on the disk."""
 
-    _stepwise: Stepwise | None = None
+    _thread: WatchfilesThread | None = None
 
     def close(self) -> None:
-        if self._stepwise is not None:
-            self._stepwise.close()
+        if self._thread is not None:
+            self._thread.close()
 
-    def look_at(self, dirs: Sequence[Path]) -> None:
+    def watch(self, dirs: Sequence[Path]) -> None:
         folders = {os.path.realpath(each) for each in dirs}
         files = {os.path.realpath(path) for each in folders for path in _links_in(each)}
         near = {_nearest(path) for path in (*folders, *map(os.path.dirname, files))}
@@ -156,7 +156,7 @@ class _NearSight(_Sight):
         def told(paths: set[str]) -> None:
             if any(map(counts, paths)):
                 with suppress(RuntimeError):  # the loop has ended
-                    self._loop.call_soon_threadsafe(self._seen.set)
+                    self._loop.call_soon_threadsafe(self._changed.set)
 
         def counts(path: str) -> bool:
             folder, name = os.path.split(path)
@@ -164,7 +164,7 @@ class _NearSight(_Sight):
             above = any(f"{each}/".startswith(f"{path}/") for each in folders)
             return inside or above or path in files
 
-        self._stepwise = Stepwise(near, told)
+        self._thread = WatchfilesThread(near, told)
 
 
 def _nearest(folder: str) -> str:

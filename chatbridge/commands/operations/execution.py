@@ -32,12 +32,15 @@ OVERDUE_AFTER_SECONDS = 60.0
 CLOSE_WITHIN_SECONDS = 3.0
 """How long a closing hub waits for orders that it is handing over."""
 UNPREPARED = "it could not be prepared; the hub's log says why"
+UNKNOWN = "chatbridge or the machine was stopped, and nobody knows how it ended"
+MAX_LOGGED, MAX_LOGGED_ARGUMENT = 500, 200
+"""Characters of a command in the log."""
 
+
+MAX_OPERATIONS, MAX_OF_A_LINK = 2_000, 1_100
+RETRY_AFTER_SECONDS = 1.0
 
 T = TypeVar("T")
-
-MOST, MOST_OF_A_LINK = 2_000, 1_100
-RETRY_AFTER_SECONDS = 1.0
 
 
 @dataclass(eq=False, slots=True)
@@ -86,7 +89,7 @@ class Execution:
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.runner.ended = self._found
+        self.runner.ended = self._on_end
 
     def _put(self, operation: Operation) -> ActiveOperation:
         entry = self._entries[operation.id] = ActiveOperation(operation)
@@ -104,9 +107,9 @@ class Execution:
         repeated = (operation.call, operation.tool, operation.plan)  # as the store tells them apart
         if any((each.call, each.tool, each.plan) == repeated for each in of_link):
             return
-        for number, limit in ((len(of_link), MOST_OF_A_LINK), (len(entries), MOST)):
+        for number, limit in ((len(of_link), MAX_OF_A_LINK), (len(entries), MAX_OPERATIONS)):
             if number >= limit:
-                raise TooManyOperations(limit=limit, of_agent=limit == MOST_OF_A_LINK)
+                raise TooManyOperations(limit=limit, of_agent=limit == MAX_OF_A_LINK)
 
     async def _save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
         """Store the changes, however long it takes. False: the stage is no longer `was`."""
@@ -121,7 +124,7 @@ class Execution:
                 log.error("operation %s: somebody else has changed its row", fresh.id)
             if fresh.ended or not saved:
                 self._remove(entry)
-                self._leave(entry.id)
+                self._free_turn(entry.id)
             if entry.operation.ended:
                 log.info("%s", log_line(entry.operation))
                 try:
@@ -141,7 +144,7 @@ class Execution:
                 told = True
                 await self.clock.sleep(RETRY_AFTER_SECONDS)
 
-    async def _by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _finish_uncancelled(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what `work` returns. It is finished even if its caller is cancelled, because half
         of it may be stored."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -165,7 +168,7 @@ class Execution:
     def _queue(self, entry: ActiveOperation) -> None:
         if not entry.over.is_set():
             self.turns.add(entry.operation)
-            self._go_on()
+            self._start_next()
 
     def _resume(self, entry: ActiveOperation) -> None:
         """Go on with an operation that an earlier hub has handed over, or was about to."""
@@ -173,16 +176,16 @@ class Execution:
         self._doubt(entry.id)
         self._handed_over(entry)
 
-    def _go_on(self) -> None:
+    def _start_next(self) -> None:
         if not self._loaded.is_set():
             return  # it is not known yet who runs
         while (operation_id := self.turns.next()) is not None:
             if entry := self._entries.get(operation_id):
                 self.spawn(self._hand_over(entry))
 
-    def _leave(self, operation_id: str) -> None:
+    def _free_turn(self, operation_id: str) -> None:
         self.turns.done(operation_id)
-        self._go_on()
+        self._start_next()
 
     def _stop(self, entry: ActiveOperation, reason: str | None) -> bool:
         """End a running operation. False: it has ended already."""
@@ -190,7 +193,7 @@ class Execution:
             return False
         entry.cancelled, entry.reason = True, reason
         if entry.handed_over:
-            self.spawn(self._stop_it(entry))
+            self.spawn(self._send_stop(entry))
         return True
 
     async def close(self) -> None:
@@ -239,7 +242,7 @@ class Execution:
         entry.handed_over = True
         self.spawn(self._look_when_overdue(entry))
         if entry.cancelled:
-            self.spawn(self._stop_it(entry))
+            self.spawn(self._send_stop(entry))
 
     def _order(self, operation: Operation) -> Order:
         plan = operation.plan
@@ -254,7 +257,7 @@ class Execution:
             timeout=plan.timeout,
         )
 
-    async def _stop_it(self, entry: ActiveOperation) -> None:
+    async def _send_stop(self, entry: ActiveOperation) -> None:
         while not (entry.ending or entry.over.is_set()):
             try:
                 await self.runner.stop(entry.id)
@@ -279,14 +282,14 @@ class Execution:
         self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
         self._wanted.set()
 
-    async def _ask_about_doubtful(self) -> None:
+    async def _resolve_doubtful(self) -> None:
         """Ask the runner about doubtful operations, until cancelled."""
         pause = ASK_AGAIN_SECONDS
         while True:
             await self._wanted.wait()
             self._wanted.clear()
             try:
-                await self._find_out()
+                await self._ask_runner()
                 pause = ASK_AGAIN_SECONDS
             except RunnerUnavailable as error:
                 log.warning("%d operations may run or not: %s", len(self._doubtful), error)
@@ -294,7 +297,7 @@ class Execution:
                 await self.clock.sleep(pause)
                 pause = min(2 * pause, ASK_AGAIN_AT_MOST_SECONDS)
 
-    async def _find_out(self) -> None:
+    async def _ask_runner(self) -> None:
         """:raises RunnerUnavailable: what was not found out is still doubtful."""
         asked = dict(self._doubtful)
         known = await self.runner.known()
@@ -304,19 +307,19 @@ class Execution:
                 # An output is made before its process.
                 begun = why is None or await self.outputs.begun(operation_id)
                 unknown = End(id=operation_id, how="lost", ended_at=self.clock.time(), error=why)
-                self._found(unknown if begun else replace(unknown, how="not_started"))
+                self._on_end(unknown if begun else replace(unknown, how="not_started"))
             self._doubtful.pop(operation_id, None)
         for operation_id, end in known.items():
             if end is not None:
-                self._found(end)
+                self._on_end(end)
             elif operation_id not in self._entries:
                 log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
                 await self.runner.stop(operation_id)
 
-    def _found(self, end: End) -> None:
-        self.spawn(self._take(end))
+    def _on_end(self, end: End) -> None:
+        self.spawn(self._store_end(end))
 
-    async def _take(self, end: End) -> None:
+    async def _store_end(self, end: End) -> None:
         """Store an end that the runner reports, perhaps not for the first time."""
         await self._loaded.wait()
         entry = self._entries.get(end.id)
@@ -329,7 +332,7 @@ class Execution:
         if entry.ending:
             return
         entry.ending = True
-        self._leave(entry.id)
+        self._free_turn(entry.id)
         unstarted = end.how == "not_started"
         changes: dict[str, Any] = {
             "stage": stage_of(end),
@@ -351,11 +354,6 @@ class Execution:
             await self.runner.forget(operation_id)
         except RunnerUnavailable:
             log.info("operation %s: the runner keeps its end until it is told again", operation_id)
-
-
-UNKNOWN = "chatbridge or the machine was stopped, and nobody knows how it ended"
-LONGEST_LINE = 500
-LONGEST_ARGUMENT = 200
 
 
 def stage_of(end: End) -> Stage:
@@ -397,9 +395,9 @@ def _command(argv: tuple[str, ...]) -> str:
     shown: list[str] = []
     for at, argument in enumerate(argv):
         said = one_line(shlex.quote(argument))
-        if len(said) > LONGEST_ARGUMENT:
+        if len(said) > MAX_LOGGED_ARGUMENT:
             said = f"[{len(argument)} characters]"
-        if sum(map(len, shown)) + len(said) > LONGEST_LINE:
+        if sum(map(len, shown)) + len(said) > MAX_LOGGED:
             return " ".join([*shown, f"[{len(argv) - at} more]"])
         shown.append(said)
     return " ".join(shown)

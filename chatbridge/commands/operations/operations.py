@@ -44,7 +44,7 @@ class Operations(Execution):
         await self._loaded.wait()
         self._check_room(operation)
         entry = self._put(operation)
-        return await self._by_itself(lambda: self._begin(entry))
+        return await self._finish_uncancelled(lambda: self._begin(entry))
 
     async def ended(self, operation_id: str) -> Operation:
         """Wait until it has ended, however long that takes. :raises UnknownOperation:"""
@@ -79,7 +79,7 @@ class Operations(Execution):
         entry = self._entries.get(found.id)
         if entry is None:
             return await self.ended(found.id), False
-        cancelled = await self._by_itself(lambda: self._cancel(entry, reason))
+        cancelled = await self._finish_uncancelled(lambda: self._cancel(entry, reason))
         ended = await self.ended(found.id)
         return ended, cancelled and ended.stage is Stage.CANCELLED
 
@@ -111,8 +111,8 @@ class Operations(Execution):
         if unended:
             log.info("%d operations of an earlier hub go on", len(unended))
         self._loaded.set()
-        self._go_on()
-        await self._ask_about_doubtful()
+        self._start_next()
+        await self._resolve_doubtful()
 
     async def _queue_if_back(self, entry: ActiveOperation) -> None:
         """Its turn had not come when the hub ended. That may be long ago, and what an agent that

@@ -22,16 +22,24 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.operation import OperationStore, Result
 from chatbridge.core.ports import Clock
 
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY_SECONDS = 3600.0
+MEGABYTE = 1_000_000
+MAX_KEPT = 10_000
+"""Operations that are kept, however young: each has up to 16 KB of its output in the database."""
+ROWS_AT_ONCE = 200
+"""Rows in one transaction: an answer can pass between two of them."""
 HEAD, TAIL = 4_000, 12_000
 """How many characters of an output's beginning and end are kept with its result."""
-LARGEST_CHARACTER = 4
+UTF8_BYTES = 4
 _ID = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)*")
 _BESIDE = ("", RUNNING, END, f"{END}.new")
 _OURS = re.compile(rf"({_ID.pattern})\.txt({'|'.join(map(re.escape, _BESIDE))})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class StoredOutput:
     """What the folder has of one operation."""
 
     id: str
@@ -71,7 +79,7 @@ class Outputs:
 
         return await asyncio.to_thread(read)
 
-    async def kept(self) -> list[Kept]:
+    async def kept(self) -> list[StoredOutput]:
         return await asyncio.to_thread(_kept, self.folder)
 
     async def remove(self, operation_id: str) -> None:
@@ -98,13 +106,13 @@ def _printed(path: Path) -> Result:
 
 def _both_ends(file: BinaryIO) -> Result:
     size = os.fstat(file.fileno()).st_size
-    if size > (HEAD + TAIL) * LARGEST_CHARACTER:
-        beginning = file.read(HEAD * LARGEST_CHARACTER)
-        file.seek(size - TAIL * LARGEST_CHARACTER)
-        end = file.read(TAIL * LARGEST_CHARACTER)
+    if size > (HEAD + TAIL) * UTF8_BYTES:
+        beginning = file.read(HEAD * UTF8_BYTES)
+        file.seek(size - TAIL * UTF8_BYTES)
+        end = file.read(TAIL * UTF8_BYTES)
         # Without characters that are cut, at the end of the one and the beginning of the other.
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
-        cut = next((i for i, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
+        cut = next((i for i, byte in enumerate(end[:UTF8_BYTES]) if byte & 0xC0 != 0x80), 0)
         tail = end[cut:].decode("utf-8", "replace")
         return Result(head=head[:HEAD], tail=tail[-TAIL:], size=size)
     text = file.read().decode("utf-8", "replace")
@@ -113,7 +121,7 @@ def _both_ends(file: BinaryIO) -> Result:
     return Result(head=text, size=size)
 
 
-def _kept(folder: Path) -> list[Kept]:
+def _kept(folder: Path) -> list[StoredOutput]:
     found: dict[str, tuple[int, float]] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -123,22 +131,12 @@ def _kept(folder: Path) -> list[Kept]:
                 status = entry.stat(follow_symlinks=False)
                 size, changed_at = found.get(ours[1], (0, 0.0))
                 found[ours[1]] = (size + status.st_size, max(changed_at, status.st_mtime))
-    kept = [Kept(id=it, size=size, changed_at=at) for it, (size, at) in found.items()]
+    kept = [StoredOutput(id=it, size=size, changed_at=at) for it, (size, at) in found.items()]
     return sorted(kept, key=lambda each: each.changed_at)
 
 
-log = logging.getLogger(__name__)
-
-SWEEP_EVERY_SECONDS = 3600.0
-MEGABYTE = 1_000_000
-MOST = 10_000
-"""Operations that are kept, however young: each has up to 16 KB of its output in the database."""
-AT_ONCE = 200
-"""Rows in one transaction: an answer can pass between two of them."""
-
-
 @dataclass(eq=False, slots=True)
-class Sweeping:
+class OutputSweeper:
     store: OperationStore
     outputs: Outputs
     _: KW_ONLY
@@ -172,13 +170,13 @@ class Sweeping:
 
     async def _remove_old(self) -> int:
         before, number = self.clock.time() - self.retention, 0
-        while ids := await self.store.remove(before=before, keep=MOST, limit=AT_ONCE):
+        while ids := await self.store.remove(before=before, keep=MAX_KEPT, limit=ROWS_AT_ONCE):
             for operation_id in ids:
                 await self.outputs.remove(operation_id)
             number += len(ids)
         return number
 
-    async def _remove_strays(self, kept: list[Kept]) -> list[Kept]:
+    async def _remove_strays(self, kept: list[StoredOutput]) -> list[StoredOutput]:
         """Outputs whose row a hub removed that died then. Rows are there before their outputs."""
         with_row = []
         for each in kept:
@@ -188,7 +186,7 @@ class Sweeping:
                 await self.outputs.remove(each.id)
         return with_row
 
-    async def _remove_beyond(self, kept: list[Kept]) -> int:
+    async def _remove_beyond(self, kept: list[StoredOutput]) -> int:
         """The oldest first, until the rest has room."""
         size, number = sum(each.size for each in kept), 0
         for each in kept:

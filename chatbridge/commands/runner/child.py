@@ -18,12 +18,19 @@ from chatbridge.commands.runner import processes, records
 from chatbridge.commands.runner.records import Output
 from chatbridge.system import children
 
-DRAIN = 0.25
-"""Seconds for what others of its processes still print when the first one has gone."""
-GIVE_UP = 5.0
-"""Seconds after SIGKILL. A process that the kernel holds may never end."""
-_CHUNK = 1 << 16
-_SHORT, _LONG = 0.02, 0.5
+DRAIN_SECONDS = 0.25
+"""For what others of its processes still print when the first one has gone."""
+GIVE_UP_SECONDS = 5.0
+"""After SIGKILL. A process that the kernel holds may never end."""
+_CHUNK_BYTES = 1 << 16
+_MIN_PAUSE, _MAX_PAUSE = 0.02, 0.5
+"""Seconds from one look at processes that are being ended to the next."""
+_MAX_TIMEOUT_SECONDS = 1e9
+"""Some decades: of a number without bounds no time can be counted."""
+_RESTORED_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+"""Python ignores SIGPIPE, and whoever started the hub may have ignored others."""
+_file_limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""As the runner found them: programs that count on a low number get it."""
 
 
 class Child:
@@ -43,7 +50,7 @@ class Child:
         self._grace = grace
         self._signalled = False
         self._kill_at = 0.0
-        self._pause = _SHORT
+        self._pause = _MIN_PAUSE
         self.started_at = time.time()
         self.look_at = now + order.timeout
         """When something is due, whatever it is."""
@@ -74,19 +81,19 @@ class Child:
         """Look whether the first process has gone."""
         if self.exited:
             return
-        found = children.look(self.pid)
+        found = children.ended(self.pid)
         if found is None:
             return
         self._exit = found
         self._exited_at = time.time()
-        self._drained_by = now + DRAIN
+        self._drained_by = now + DRAIN_SECONDS
         self.look_at = now if self.stopping else self._drained_by
 
     def read(self) -> bool:
         """Read what it has printed. False: the output has ended."""
         assert self.pipe is not None
         try:
-            data = os.read(self.pipe, _CHUNK)
+            data = os.read(self.pipe, _CHUNK_BYTES)
         except BlockingIOError:
             return True
         self._output.write(data)
@@ -105,7 +112,7 @@ class Child:
             self._signal(signal.SIGCONT)  # one that is halted could not end
         elif self.exited and not self.living:
             return True
-        elif now >= self._kill_at + GIVE_UP:
+        elif now >= self._kill_at + GIVE_UP_SECONDS:
             self._error = "not all of its processes could be ended, and those run on"
             return True
         elif now >= self._kill_at:
@@ -113,7 +120,7 @@ class Child:
         self.look_at = now + self._pause
         if now < self._kill_at:
             self.look_at = min(self.look_at, self._kill_at)
-        self._pause = min(2 * self._pause, _LONG)
+        self._pause = min(2 * self._pause, _MAX_PAUSE)
         return False
 
     def finish(self) -> records.Record:
@@ -175,23 +182,17 @@ def _group(pid: int) -> int | None:
         return None
 
 
-_DEFAULTS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
-"""Python ignores SIGPIPE, and whoever started the hub may have ignored others."""
-_files = resource.getrlimit(resource.RLIMIT_NOFILE)
-"""As the runner found them: programs that count on a low number get it."""
-
-
 class NotStarted(Exception):
     """Says why, in words for the agent and its owner."""
 
 
 def allow_files(wanted: int) -> int:
     """Let the runner have that many open files; how many it really can."""
-    _, most = _files
+    _, most = _file_limits
     if most != resource.RLIM_INFINITY:
         wanted = min(wanted, most)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, _files[0]), most))
-    return max(wanted, _files[0])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, _file_limits[0]), most))
+    return max(wanted, _file_limits[0])
 
 
 def spawn(
@@ -214,7 +215,7 @@ def spawn(
         except OSError as error:
             why = f"the folder {folder} cannot be entered ({error.strerror})"
             raise NotStarted(why) from error
-        resource.setrlimit(resource.RLIMIT_NOFILE, _files)
+        resource.setrlimit(resource.RLIMIT_NOFILE, _file_limits)
         pid = os.posix_spawn(
             executable,
             argv,
@@ -226,7 +227,7 @@ def spawn(
             ],
             setsid=True,
             setsigmask=(),
-            setsigdef=_DEFAULTS,
+            setsigdef=_RESTORED_SIGNALS,
         )
         os.set_blocking(reading, False)
     except BaseException as error:
@@ -255,10 +256,6 @@ class Garbage(ValueError):
     """What was sent is no message of ours."""
 
 
-_LONGEST_TIMEOUT_SECONDS = 1e9
-"""Seconds, some decades: of a number without bounds no time can be counted."""
-
-
 class Order:
     """`runner_client.Order` as it comes over the socket. It is no dataclass: importing dataclasses
     would take longer than the rest of the runner's start."""
@@ -279,7 +276,7 @@ class Order:
         limit, timeout = given.get("limit"), given.get("timeout")
         if type(limit) is not int or limit < 0:
             raise Garbage("an order's limit is no number of bytes")
-        if not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_TIMEOUT_SECONDS:
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= _MAX_TIMEOUT_SECONDS:
             raise Garbage("an order's timeout is no number of seconds")
         self.argv: list[str] = argv
         self.environment: dict[str, str] = environment

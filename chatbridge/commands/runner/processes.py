@@ -19,7 +19,7 @@ from chatbridge.system.platform import PROC
 Process = tuple[int, int]
 """Its number, and when it was started: the two are one process's own."""
 MARK = "CHATBRIDGE_OPERATION"
-_MOST_PARENTS = 128
+_MAX_PARENTS = 128
 _MARKED = b"\0" + MARK.encode() + b"="
 
 
@@ -36,7 +36,7 @@ def living(sessions: Mapping[str, int], seen: Mapping[Process, str]) -> dict[str
     hold its memory, files and ports."""
     found: dict[str, set[Process]] = {carried: set() for carried in sessions}
     led = {leader: carried for carried, leader in sessions.items() if leader}
-    there, own = processes.everything(), os.getpid()
+    there, own = processes.all_processes(), os.getpid()
     for each in there.values():
         if each.over or each.pid == own:
             continue
@@ -53,7 +53,7 @@ def _of_parents(
 ) -> str:
     """The mark of what has started it, where no environment can be read: one that has left the
     session is found as long as its parents are there."""
-    for _ in range(_MOST_PARENTS):
+    for _ in range(_MAX_PARENTS):
         parent = there.get(process.parent)
         if parent is None:
             break

@@ -16,7 +16,9 @@ from chatbridge.commands.runner import processes
 
 RUNNING = ".running"
 END = ".end"
-_LARGE = 1 << 16
+MAX_RECORD_BYTES = 1 << 16
+TAIL_BYTES = 64 * 1024
+"""Of an output that is cut: so much of its end is kept."""
 
 Record = dict[str, object]
 
@@ -56,7 +58,7 @@ def remove(path: str) -> None:
 def read(path: str) -> Record | None:
     """What a record says, or None if there is none, or none that can be used."""
     try:
-        first, _, more = bounded_read.read(path, most=_LARGE).partition(b"\n")
+        first, _, more = bounded_read.read(path, most=MAX_RECORD_BYTES).partition(b"\n")
         found = safe_json.loads(first)
     except (OSError, ValueError):
         return None
@@ -132,9 +134,6 @@ def _write(path: str, flags: int, record: Record) -> None:
         os.close(file)
 
 
-TAIL = 64 * 1024
-
-
 class Output:
     """The file must not be there yet: two commands never share one."""
 
@@ -143,7 +142,7 @@ class Output:
     def __init__(self, path: str, *, limit: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
-        self._tail_room = min(TAIL, limit // 2)
+        self._tail_room = min(TAIL_BYTES, limit // 2)
         self._room = limit - self._tail_room
         self._tail = bytearray()
         self.size = 0

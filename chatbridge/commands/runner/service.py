@@ -24,14 +24,14 @@ Message = dict[str, object]
 
 MAX_LINE = 16 * 1024 * 1024
 """Arguments and environment may be 2 MB on Linux, and JSON writes some bytes as six."""
-_MOST_UNREAD = 8 * 1024 * 1024
-MOST = 512
+_MAX_UNREAD_BYTES = 8 * 1024 * 1024
+MAX_RUNNING = 512
 _SPARE_FILES = 64
-_MOST_ENDED = 4096
+_MAX_HELD_ENDS = 4096
 """Ends that are held in memory; those beyond are in their files only."""
-_MOST_NEWCOMERS = 16
-_NEWCOMER_SPEAKS_IN = 10.0
-_LONGEST = 3600.0
+_MAX_NEWCOMERS = 16
+_GREETING_SECONDS = 10.0
+_MAX_WAIT_SECONDS = 3600.0
 _SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 
@@ -39,7 +39,9 @@ class Service:
     def __init__(self, *, listener: socket.socket, place: str, grace: float, linger: float) -> None:
         self._listener, self._place = listener, place
         self._grace, self._linger = grace, linger
-        self._most = min(MOST, (allow_files(2 * MOST + _SPARE_FILES) - _SPARE_FILES) // 2)
+        self._most = min(
+            MAX_RUNNING, (allow_files(2 * MAX_RUNNING + _SPARE_FILES) - _SPARE_FILES) // 2
+        )
         self._selector = selectors.DefaultSelector()
         self._children: dict[str, Child] = {}
         self._ended: dict[str, records.Record] = {}
@@ -101,7 +103,7 @@ class Service:
 
     def _patience(self) -> float:
         now = time.monotonic()
-        moments = [now + _LONGEST, *self._newcomers.values()]
+        moments = [now + _MAX_WAIT_SECONDS, *self._newcomers.values()]
         moments += [child.look_at for child in self._children.values()]
         if self._idle_since is not None:
             moments.append(self._idle_since + self._linger)
@@ -128,12 +130,12 @@ class Service:
             if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
                 say(f"a connection was not accepted ({error.strerror})")
             return
-        full = len(self._newcomers) >= _MOST_NEWCOMERS
+        full = len(self._newcomers) >= _MAX_NEWCOMERS
         if full or not sockets.is_own(sock):
             sock.close()
             return
         newcomer = Connection(sock, self._selector, heard=self._heard, closed=self._closed)
-        self._newcomers[newcomer] = time.monotonic() + _NEWCOMER_SPEAKS_IN
+        self._newcomers[newcomer] = time.monotonic() + _GREETING_SECONDS
 
     def _closed(self, connection: Connection, why: str) -> None:
         if why:
@@ -230,7 +232,7 @@ class Service:
         except OSError as error:
             say(f"an end could not be written ({error.strerror})")
         self._ended[str(end["id"])] = end
-        while len(self._ended) > _MOST_ENDED:
+        while len(self._ended) > _MAX_HELD_ENDS:
             del self._ended[next(iter(self._ended))]
         self._tell({"ended": end})
 
@@ -274,7 +276,7 @@ class Connection:
         if not self._open:
             return
         self._unsent += json.dumps(message).encode() + b"\n"
-        if len(self._unsent) > _MOST_UNREAD:
+        if len(self._unsent) > _MAX_UNREAD_BYTES:
             self.close("nothing was read there")
         else:
             self._send()

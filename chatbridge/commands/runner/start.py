@@ -16,7 +16,7 @@ from chatbridge.system import descriptors
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
 """What Python or the socket's place may depend on. None of the hub's settings is among them."""
-PATIENCE = 20.0
+START_SECONDS = 20.0
 DESCRIPTORS = "descriptors="
 """Begins the word that says which limit on descriptors the runner and its commands get."""
 
@@ -62,7 +62,7 @@ def start_runner(state: str, *bounds: float) -> str | None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            timeout=PATIENCE,
+            timeout=START_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:

@@ -7,7 +7,6 @@ Nothing blocks on a client that does not read. What it misses it finds with `sta
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -26,13 +25,11 @@ from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 
-log = logging.getLogger(__name__)
-
 Json = dict[str, Any]
 
-MOST_WAITING = 100
+MAX_WAITING = 100
 """Messages for one client, and for all who are not connected; the oldest give way."""
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 """From the least severe to the most."""
 _LEVEL_OF: dict[Stage, LoggingLevel] = {
@@ -40,6 +37,10 @@ _LEVEL_OF: dict[Stage, LoggingLevel] = {
     Stage.CANCELLED: "warning",
     Stage.DENIED: "warning",
 }
+
+ANNOUNCED = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUPTED))
+"""Stages that are announced. Whoever cancelled or denied an operation knows of it."""
+_HOW = {Stage.SUCCEEDED: "", Stage.TIMED_OUT: "timed out", Stage.INTERRUPTED: "interrupted"}
 
 
 class Listener(Protocol):
@@ -64,8 +65,8 @@ class _Push:
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
-    waiting: asyncio.Queue[_Push] = field(default_factory=lambda: asyncio.Queue(MOST_WAITING))
+class _Mailbox:
+    waiting: asyncio.Queue[_Push] = field(default_factory=lambda: asyncio.Queue(MAX_WAITING))
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, push: _Push) -> None:
@@ -87,8 +88,8 @@ class Pushes:
         self.other_tools = False
         """Whether there are other tools than the hub before this one had."""
         self._problems: tuple[Problem, ...] = ()
-        self._boxes: dict[Listener, _Box] = {}
-        self._unsaid: deque[tuple[str, _Push]] = deque(maxlen=MOST_WAITING)
+        self._mailboxes: dict[Listener, _Mailbox] = {}
+        self._unsaid: deque[tuple[str, _Push]] = deque(maxlen=MAX_WAITING)
         """Ends for links that are not here: what an earlier hub began may have ended by the time
         that its link has found this one."""
         self._quiet: Counter[str] = Counter()
@@ -97,45 +98,45 @@ class Pushes:
 
     @asynccontextmanager
     async def to(self, session: Listener) -> AsyncIterator[None]:
-        box = self._boxes[session] = _Box()
+        mailbox = self._mailboxes[session] = _Mailbox()
         for link, push in list(self._unsaid):
             if link == session.link:
                 self._unsaid.remove((link, push))
-                box.put(push)
+                mailbox.put(push)
         self._arrived.set()
-        telling = asyncio.ensure_future(box.empty_for(session))
+        telling = asyncio.ensure_future(mailbox.empty_for(session))
         try:
             yield
         finally:
-            del self._boxes[session]
+            del self._mailboxes[session]
             telling.cancel()
             await asyncio.wait({telling})
 
     async def connected(self, link: str) -> None:
-        while all(session.link != link for session in self._boxes):
+        while all(session.link != link for session in self._mailboxes):
             self._arrived.clear()
             await self._arrived.wait()
 
     def ready(self, session: Listener) -> None:
-        if box := self._boxes.get(session):
-            box.ready.set()
-            self._warn(session, box)
+        if mailbox := self._mailboxes.get(session):
+            mailbox.ready.set()
+            self._warn(session, mailbox)
 
     def resumed(self, session: Listener) -> None:
         """Its client has seen the tools of an earlier hub."""
-        if self.other_tools and (box := self._boxes.get(session)):
-            box.put(_OTHER_TOOLS)
+        if self.other_tools and (mailbox := self._mailboxes.get(session)):
+            mailbox.put(_OTHER_TOOLS)
 
     def tools_changed(self) -> None:
-        for box in self._boxes.values():
-            box.put(_OTHER_TOOLS)
+        for mailbox in self._mailboxes.values():
+            mailbox.put(_OTHER_TOOLS)
 
     def problems(self, found: Sequence[Problem]) -> None:
         """These definition files cannot be used now. Who connects later is told, too."""
         self._problems = tuple(found)
-        for session, box in self._boxes.items():
-            if box.ready.is_set():
-                self._warn(session, box)
+        for session, mailbox in self._mailboxes.items():
+            if mailbox.ready.is_set():
+                self._warn(session, mailbox)
 
     def ended(self, operation: Operation) -> None:
         """Its end is stored. The agent that called is told, unless a call returns the result: one
@@ -146,10 +147,10 @@ class Pushes:
             return
         push = _message(_LEVEL_OF.get(operation.stage, "error"), presentation.message(operation))
         link = operation.call.link
-        boxes = [box for session, box in self._boxes.items() if session.link == link]
-        for box in boxes:
-            box.put(push)
-        if not boxes:
+        own = [it for session, it in self._mailboxes.items() if session.link == link]
+        for mailbox in own:
+            mailbox.put(push)
+        if not own:
             self._unsaid.append((link, push))
 
     @contextmanager
@@ -165,10 +166,10 @@ class Pushes:
         """The call that was to return its result has ended without it."""
         self._left.add(operation_id)
 
-    def _warn(self, session: Listener, box: _Box) -> None:
+    def _warn(self, session: Listener, mailbox: _Mailbox) -> None:
         concerned = session.folder is not None and settings_of(session.project.key).enabled
         if self._problems and concerned:
-            box.put(_message("warning", _unusable(self._problems)))
+            mailbox.put(_message("warning", _unusable(self._problems)))
 
 
 _OTHER_TOOLS = _Push("notifications/tools/list_changed")
@@ -186,19 +187,15 @@ def _unusable(problems: Sequence[Problem]) -> Json:
         "message": f"The definition {what} {', '.join(files)} cannot be used, so there are no "
         "tools from there. Tell the person that you work for; this says what to mend: chatbridge "
         "tools check",
-        "problems": [problem.as_json() for problem in problems[:MOST_PROBLEMS]],
+        "problems": [problem.as_json() for problem in problems[:MAX_PROBLEMS]],
     }
-
-
-TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUPTED))
-"""Stages that are announced. Whoever cancelled or denied an operation knows of it."""
 
 
 async def announce(notices: Notices, operation: Operation, *, after: float) -> None:
     """Tell the chats that an operation has ended, if it took longer than `after` seconds: one
     notice, however often this is called for an operation. :raises StoreError:"""
     took = operation.took(operation.ended_at or 0.0)
-    if operation.stage not in TOLD or took <= after:
+    if operation.stage not in ANNOUNCED or took <= after:
         return
     result, succeeded, how = operation.result, operation.stage is Stage.SUCCEEDED, _how(operation)
     tail = "" if succeeded else last_lines(result.tail or result.head, LINES, characters=CHARACTERS)
@@ -222,9 +219,6 @@ async def announce(notices: Notices, operation: Operation, *, after: float) -> N
         level=Level.INFO if succeeded else Level.ERROR,
         operation=end,
     )
-
-
-_HOW = {Stage.SUCCEEDED: "", Stage.TIMED_OUT: "timed out", Stage.INTERRUPTED: "interrupted"}
 
 
 def _how(operation: Operation) -> str:

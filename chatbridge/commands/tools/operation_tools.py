@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, Tool
 
 from chatbridge.commands.operations.operations import SHORTEST_PREFIX
 from chatbridge.commands.tools import presentation
-from chatbridge.commands.tools.tool import Means, started_here
+from chatbridge.commands.tools.tool import CommandServices, started_here
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Stage
@@ -26,11 +26,11 @@ from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text
 from chatbridge.tools.definition import number_field, object_schema, refused, text_field
 
 ONE, SEVERAL = "operationId", "operationIds"
-MOST_NAMED = 100
-MOST_LISTED = 20
-LONGEST_REASON = 200
-DEFAULT_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 300.0, 3600.0
-MOST_WAITING = 20
+MAX_NAMED = 100
+MAX_LISTED = 20
+MAX_REASON = 200
+DEFAULT_WAIT_SECONDS, MAX_WAIT_SECONDS = 300.0, 3600.0
+MAX_WAITING = 20
 """Waiting calls of one agent. Each may wait for a hundred operations; further calls look once."""
 ID_SCHEMA = text_field(
     f"An operation's id, or the first {SHORTEST_PREFIX} characters of it", minLength=SHORTEST_PREFIX
@@ -52,15 +52,15 @@ class _OperationTool(ToolHandler):
     read_only = idempotent = True
     open_world = False
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, services: CommandServices) -> None:
+        self._services = services
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        there = peer.local and self._means.library.commands
+        there = peer.local and self._services.library.commands
         return self._described() if there else None
 
     async def _find(self, operation_id: str, call: ToolCall) -> Operation:
-        return await self._means.operations.find(operation_id, project=call.project.key)
+        return await self._services.operations.find(operation_id, project=call.project.key)
 
 
 class Status(_OperationTool):
@@ -74,17 +74,17 @@ command is doing, between other work, and not `await`."""
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         started_here(call)
-        operations, now = self._means.operations, call.clock.time()
+        operations, now = self._services.operations, call.clock.time()
         if named := _one_named(arguments):
             one = await self._find(named, call)
             if one.stage is Stage.RUNNING:
-                one = replace(one, result=await self._means.outputs.printed(one.id))
-            record = presentation.record(one, now, file=self._means.file(one), whole=True)
+                one = replace(one, result=await self._services.outputs.printed(one.id))
+            record = presentation.record(one, now, file=self._services.file(one), whole=True)
             return json_result({"operations": [record]})
-        listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
+        listed = await operations.listed(project=call.project.key, limit=MAX_LISTED)
         found: dict[str, Any] = {"operations": [presentation.record(it, now) for it in listed]}
-        if problems := self._means.library.problems:
-            found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
+        if problems := self._services.library.problems:
+            found["problems"] = [problem.as_json() for problem in problems[:MAX_LISTED]]
         return json_result(found)
 
 
@@ -98,39 +98,39 @@ working and look with `status`, which never waits. Give operationId or operation
 it waits for all that are on the way in this project. What has ended is returned at once; when the \
 time is up you are told what still runs, and it goes on."""
     schema = _schema(
-        operationIds={"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
+        operationIds={"type": "array", "items": ID_SCHEMA, "maxItems": MAX_NAMED},
         timeout=number_field(
             "Seconds to wait at most",
             minimum=0,
-            maximum=LONGEST_WAIT_SECONDS,
+            maximum=MAX_WAIT_SECONDS,
             default=DEFAULT_WAIT_SECONDS,
         ),
     )
 
-    def __init__(self, means: Means) -> None:
-        super().__init__(means)
+    def __init__(self, services: CommandServices) -> None:
+        super().__init__(services)
         self._waiting: Counter[str] = Counter()
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         started_here(call)
-        limit = self._means.limit(call, _timeout(arguments))
+        limit = self._services.limit(call, _timeout(arguments))
         wanted = await self._wanted(_all_named(arguments), call)
         if not wanted:
             return text_result(NOTHING)
         ids = [each.id for each in wanted]
         link = call.name.link
-        if any(not each.ended for each in wanted) and self._waiting[link] < MOST_WAITING:
+        if any(not each.ended for each in wanted) and self._waiting[link] < MAX_WAITING:
             self._waiting[link] += 1
             try:
-                with self._means.pushes.quiet(*ids):
+                with self._services.pushes.quiet(*ids):
                     # The limit counts from the call's own beginning.
-                    ending = asyncio.gather(*map(self._means.operations.ended, ids))
+                    ending = asyncio.gather(*map(self._services.operations.ended, ids))
                     began, doing = call.clock.time(), partial(self._doing, ids, call)
                     await call.watch(ending, began, limit=limit, doing=doing)
             finally:
                 self._waiting -= Counter((link,))
             wanted = [await self._find(each, call) for each in ids]
-        now, file, whole = call.clock.time(), self._means.file, len(wanted) == 1
+        now, file, whole = call.clock.time(), self._services.file, len(wanted) == 1
         if not all(each.ended for each in wanted):
             return text_result(_not_yet(wanted, call, now))
         found = [presentation.record(it, now, file=file(it), whole=whole) for it in wanted]
@@ -140,7 +140,7 @@ time is up you are told what still runs, and it goes on."""
         if named:
             found = [await self._find(each, call) for each in named]
             return list({each.id: each for each in found}.values())
-        listed = await self._means.operations.listed(project=call.project.key, limit=MOST_NAMED)
+        listed = await self._services.operations.listed(project=call.project.key, limit=MAX_NAMED)
         return [each for each in listed if not each.ended]
 
     async def _doing(self, ids: Sequence[str], call: ToolCall) -> str:
@@ -160,8 +160,8 @@ def _not_yet(wanted: Sequence[Operation], call: ToolCall, now: float) -> str:
 def _timeout(arguments: dict[str, Any]) -> float:
     given = arguments.get("timeout", DEFAULT_WAIT_SECONDS)
     number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not number or not 0 <= given <= LONGEST_WAIT_SECONDS:
-        accepted = f"0 to {LONGEST_WAIT_SECONDS:.0f} s"
+    if not number or not 0 <= given <= MAX_WAIT_SECONDS:
+        accepted = f"0 to {MAX_WAIT_SECONDS:.0f} s"
         raise refused("timeout is out of range", "timeout", given, accepted)
     return float(given)
 
@@ -184,9 +184,9 @@ far stays done. Tells you whether it was cancelled or had ended before."""
         if reason is not None and not isinstance(reason, str):
             raise refused("reason is not valid", "reason", reason, "a text")
         found = await self._find(named, call)
-        why = shortened(one_line(reason), LONGEST_REASON) if reason else None
-        with self._means.pushes.quiet(found.id):
-            ended, by_this = await self._means.operations.cancel(
+        why = shortened(one_line(reason), MAX_REASON) if reason else None
+        with self._services.pushes.quiet(found.id):
+            ended, by_this = await self._services.operations.cancel(
                 found.id, project=call.project.key, reason=why
             )
         had_ended = f"It had ended: {presentation.sentence(ended)}"
@@ -205,8 +205,8 @@ def _all_named(arguments: dict[str, Any]) -> list[str]:
     one, several = _one_named(arguments), arguments.get(SEVERAL)
     if several is None:
         return [] if one is None else [one]
-    if not isinstance(several, list) or len(several) > MOST_NAMED:
-        accepted = f"a list of at most {MOST_NAMED} ids"
+    if not isinstance(several, list) or len(several) > MAX_NAMED:
+        accepted = f"a list of at most {MAX_NAMED} ids"
         raise refused(f"{SEVERAL} is not valid", SEVERAL, several, accepted)
     named = [_checked(each, f"{SEVERAL}[{at}]") for at, each in enumerate(several)]
     return list(dict.fromkeys([*([one] if one else []), *named]))

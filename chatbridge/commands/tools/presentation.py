@@ -16,8 +16,8 @@ from chatbridge.core.text import shortened
 Json = dict[str, Any]
 
 LAST_LINES = 12
-LONGEST_LAST = 2_000
-LONGEST_COMMAND = 2_000
+MAX_LAST_CHARACTERS = 2_000
+MAX_COMMAND_CHARACTERS = 2_000
 """Characters of a command line, where the operation is only named."""
 NOTHING_PRINTED = "(no output)"
 _ENDS = {
@@ -32,7 +32,7 @@ _ENDS = {
 
 def command_line(operation: Operation) -> str:
     """As a shell would need it. Nothing of it ever goes through one."""
-    return shortened(for_people(shlex.join(operation.plan.argv)), LONGEST_COMMAND)
+    return shortened(for_people(shlex.join(operation.plan.argv)), MAX_COMMAND_CHARACTERS)
 
 
 def sentence(operation: Operation) -> str:
@@ -167,4 +167,4 @@ def _left_out(operation: Operation) -> int:
 
 def _last(operation: Operation) -> str:
     text = operation.result.tail or operation.result.head
-    return last_lines(text, LAST_LINES, characters=LONGEST_LAST)
+    return last_lines(text, LAST_LINES, characters=MAX_LAST_CHARACTERS)

@@ -15,11 +15,11 @@ from uuid import uuid4
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.commands.arguments.argv import (
+    accepts_empty,
     argv_of,
-    empty_taken,
     folder_of,
     items_of,
-    plain,
+    plain_number,
     project_folder,
 )
 from chatbridge.commands.arguments.executable import Programs
@@ -45,17 +45,35 @@ from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text
 from chatbridge.tools.clients import soonest
 from chatbridge.tools.definition import object_schema, present, text_field
 
-MOST_OTHERS = 20
+MAX_OTHERS = 20
 ONCE = "once-per-session"
 FOLLOW = "Go on with other work. {told}Look at it with status, which never waits."
 TOLD = "You are told when it ends. "
 ASKED = "A person is asked to allow it, and nothing has been started yet. "
 GOES_ON = "It takes longer than this call can wait, and goes on by itself. "
 ENDED = "It has ended. Call status with this operationId for its output."
+_GUIDANCE = """\
+Runs in the background: the call returns an operationId at once. Go on with other work; do not \
+wait. {told} Call await only for the final validation, when nothing else is left to do."""
+_PUSHED = (
+    "The result is pushed to you when it ends, and status, which never waits, shows it at any time."
+)
+_LOOKED_UP = "Look at the result with status, which never waits."
+_ASKED = {
+    "never": "",
+    "always": "A person is asked on their phone before each run, and may deny it.",
+    "once-per-session": "A person is asked on their phone before the first run of a session, and "
+    "may deny it.",
+}
+_FINAL = "What it does cannot be taken back: call it only if you are meant to."
+_PYTHON_ONLY = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
+"""What other dialects do not have, or mean something else by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class CommandServices:
+    """What the tools of commands work with."""
+
     library: Library
     operations: Operations
     gate: Gate
@@ -85,10 +103,10 @@ def started_here(call: ToolCall) -> str:
 
 
 class CommandTool(ToolHandler):
-    def __init__(self, command: Command, means: Means) -> None:
+    def __init__(self, command: Command, services: CommandServices) -> None:
         self.name, self.title = command.tool, command.title
         self.read_only, self.destructive = command.read_only, command.destructive
-        self._command, self._means = command, means
+        self._command, self._services = command, services
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         """Commands run on this machine, so they are for agents that do."""
@@ -98,6 +116,7 @@ class CommandTool(ToolHandler):
         return self._described(schema=schema_of(self._command), description=description)
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+<<<<<<< HEAD
         try:
             begun = await self._means.operations.begin(await self._operation(arguments, call))
         except ChatbridgeError:
@@ -105,6 +124,9 @@ class CommandTool(ToolHandler):
             if earlier is None:
                 raise
             begun = earlier
+=======
+        begun = await self._services.operations.begin(await self._operation(arguments, call))
+>>>>>>> readcli
         if not self._command.synchronous:
             return await self._started(begun, call)
         return await self._waited(begun, call)
@@ -124,7 +146,7 @@ class CommandTool(ToolHandler):
             stage=Stage.QUEUED,
             grant=command.grant if command.approve == ONCE else None,
         )
-        if await self._means.gate.needed(operation, command.approve):
+        if await self._services.gate.needed(operation, command.approve):
             return replace(operation, stage=Stage.AWAITING_APPROVAL)
         return operation
 
@@ -146,12 +168,22 @@ class CommandTool(ToolHandler):
 
     def _plan(self, arguments: dict[str, Any], call: ToolCall) -> Plan:
         """Looks at the disk. :raises ToolInputError: :raises CommandUnusable:"""
+<<<<<<< HEAD
         command = self._command
         argv, folder, project = self._asked(arguments, call)
         return Plan(
             argv=argv,
             executable=self._means.programs.find(command.argv[0], project=project),
             folder=folder,
+=======
+        command, services = self._command, self._services
+        project = project_folder(call.project.key, started_here(call))
+        folder = folder_of(command, arguments, project)
+        return Plan(
+            argv=argv_of(command, arguments, project=project, folder=folder),
+            executable=services.programs.find(command.argv[0], project=project),
+            folder=str(folder),
+>>>>>>> readcli
             environment=command.environment,
             timeout=command.timeout,
             output_limit=command.output_limit,
@@ -161,7 +193,7 @@ class CommandTool(ToolHandler):
         )
 
     async def _started(self, operation: Operation, call: ToolCall, why: str = "") -> CallToolResult:
-        listed = await self._means.operations.listed(project=call.project.key, limit=MOST_OTHERS)
+        listed = await self._services.operations.listed(project=call.project.key, limit=MAX_OTHERS)
         follow = why + FOLLOW.format(told="" if call.peer.stateless else TOLD)
         if operation.ended:
             follow = ENDED
@@ -174,7 +206,7 @@ class CommandTool(ToolHandler):
 
     async def _waited(self, operation: Operation, call: ToolCall) -> CallToolResult:
         """What it printed, if it ends before its caller loses patience."""
-        operations, pushes = self._means.operations, self._means.pushes
+        operations, pushes = self._services.operations, self._services.pushes
 
         async def now() -> Operation:
             return await operations.find(operation.id, project=call.project.key)
@@ -183,7 +215,7 @@ class CommandTool(ToolHandler):
             return presentation.on_the_way(await now(), call.clock.time())
 
         ended = None
-        began, limit = operation.created_at, self._means.limit(call)
+        began, limit = operation.created_at, self._services.limit(call)
         try:
             with pushes.quiet(operation.id):
                 ending = operations.ended(operation.id)
@@ -194,7 +226,7 @@ class CommandTool(ToolHandler):
         ended = ended or await now()
         if not ended.ended:
             return await self._started(ended, call, GOES_ON)
-        output = presentation.printed(ended, self._means.file(ended))
+        output = presentation.printed(ended, self._services.file(ended))
         if ended.stage is Stage.SUCCEEDED:
             return text_result(output)
         said = presentation.sentence(ended)
@@ -203,13 +235,9 @@ class CommandTool(ToolHandler):
         return text_result(said, is_error=True)
 
 
-_PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
-"""What other dialects do not have, or mean something else by."""
-
-
 def schema_of(command: Command) -> dict[str, Any]:
-    """In the plainest words of JSON Schema, because not every client knows all of them. `argv` and
-    `values` refuse more than it says."""
+    """In the plainest words of JSON Schema, because not every client knows all of them. `argv_of`
+    refuses more than it says."""
     properties = {option.name: _of_option(option) for option in command.options}
     if command.working_directory == ARGUMENT:
         about = "The folder to run in, inside the project. Default: its root"
@@ -253,10 +281,10 @@ def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
         low, high = value.minimum, value.maximum
         return present(
             enum=enum,
-            minimum=None if low is None else plain(low),
-            maximum=None if high is None else plain(high),
+            minimum=None if low is None else plain_number(low),
+            maximum=None if high is None else plain_number(high),
         )
-    empty = (empty_taken(option) or option.join is not None) and not value.within
+    empty = (accepts_empty(option) or option.join is not None) and not value.within
     return present(
         enum=enum,
         pattern=_pattern(value.pattern),
@@ -267,26 +295,10 @@ def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
 
 def _pattern(pattern: str | None) -> str | None:
     """As schemas take it: found anywhere in a text unless it says otherwise."""
-    if pattern is None or _PYTHONS_OWN.search(pattern):
+    if pattern is None or _PYTHON_ONLY.search(pattern):
         return None
     whole = pattern.startswith("^") and pattern.endswith("$") and "|" not in pattern
     return pattern if whole and not pattern.endswith("\\$") else f"^(?:{pattern})$"
-
-
-_GUIDANCE = """\
-Runs in the background: the call returns an operationId at once. Go on with other work; do not \
-wait. {told} Call await only for the final validation, when nothing else is left to do."""
-_PUSHED = (
-    "The result is pushed to you when it ends, and status, which never waits, shows it at any time."
-)
-_LOOKED_UP = "Look at the result with status, which never waits."
-_ASKED = {
-    "never": "",
-    "always": "A person is asked on their phone before each run, and may deny it.",
-    "once-per-session": "A person is asked on their phone before the first run of a session, and "
-    "may deny it.",
-}
-_FINAL = "What it does cannot be taken back: call it only if you are meant to."
 
 
 def description_of(command: Command, *, pushed: bool = True) -> str:

@@ -14,7 +14,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ServerEvent, Tools
 from chatbridge import __version__
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
-from chatbridge.commands.tools.tool import CommandTool, Means
+from chatbridge.commands.tools.tool import CommandServices, CommandTool
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
@@ -44,15 +44,15 @@ class Changes(InMemorySubscriptionBus):
 
 class ToolList:
     def __init__(
-        self, own: Sequence[ToolHandler], means: Means, *, store: Store, clock: Clock
+        self, own: Sequence[ToolHandler], services: CommandServices, *, store: Store, clock: Clock
     ) -> None:
-        """The library of `means` has been loaded."""
-        self.changes = Changes(means.pushes)
-        self._own, self._means, self._library = tuple(own), means, means.library
+        """The library of `services` has been loaded."""
+        self.changes = Changes(services.pushes)
+        self._own, self._services, self._library = tuple(own), services, services.library
         self._store, self._clock = store, clock
-        self._beside: tuple[ToolHandler, ...] = (Status(means), Await(means), Cancel(means))
+        self._beside = (Status(services), Await(services), Cancel(services))
         self._tools = self._listed()
-        means.pushes.problems(means.library.problems)
+        services.pushes.problems(services.library.problems)
 
     def tools(self) -> Sequence[ToolHandler]:
         """In an order that stays the same."""
@@ -75,7 +75,7 @@ class ToolList:
         except StoreError as error:
             log.warning("whether there are other tools than before is not known: %s", error)
             return
-        self._means.pushes.other_tools = before is not None and before.value != self._digest()
+        self._services.pushes.other_tools = before is not None and before.value != self._digest()
         await self._remember()
 
     async def reload(self) -> None:
@@ -84,17 +84,17 @@ class ToolList:
             return
         self._tools = self._listed()
         if self._library.problems != problems:
-            self._means.pushes.problems(self._library.problems)
+            self._services.pushes.problems(self._library.problems)
         if self._digest() == before:
             return
         log.info("agents are offered other commands: %s", ", ".join(self._library.commands))
-        self._means.pushes.tools_changed()
+        self._services.pushes.tools_changed()
         await self.changes.publish(ToolsListChanged())
         await self._remember()
 
     def _listed(self) -> tuple[ToolHandler, ...]:
-        commands = self._library.commands.values()
-        return (*self._own, *(CommandTool(each, self._means) for each in commands), *self._beside)
+        commands = [CommandTool(it, self._services) for it in self._library.commands.values()]
+        return (*self._own, *commands, *self._beside)
 
     def _digest(self) -> str:
         """Changes with the list and with every description in it."""

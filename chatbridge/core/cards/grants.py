@@ -17,6 +17,8 @@ GRANT_VIEWS = (View.SCOPE, View.HOW_LONG, View.CONFIRM_GRANT)
 STILL_ASKED = (
     "Hidden files, links, scripts and files that tools run on their own are still asked for."
 )
+ASKED_AGAIN = "It is asked for again, unless something else allows it."
+"""Another grant or a rule of the owner's may cover the same."""
 
 
 def grant_choices(ask: Ask) -> tuple[Choice, ...]:
@@ -75,7 +77,7 @@ def lasting_words(grant: Grant) -> str:
 
 def _granted(ask: Ask, grant: Grant) -> Iterator[Part]:
     if grant.taken_back_at is not None:
-        yield from ("Taken back ", Time(grant.taken_back_at), ". It is asked for again.")
+        yield from ("Taken back ", Time(grant.taken_back_at), f". {ASKED_AGAIN}")
     else:
         yield from _allowed(ask, grant)
 

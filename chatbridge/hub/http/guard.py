@@ -113,7 +113,7 @@ class HttpGuard:
         token = self.tokens.owner(given) if given is not None and refusal is None else None
         note_credential(scope, token.digest if token is not None else None)
         if token is not None:
-            self.tokens.note_used(token, now=self.clock.time())
+            await self.tokens.note_used(token, now=self.clock.time())
             scope[TOKEN] = token
             await self.app(scope, receive, send)
             return

@@ -39,7 +39,7 @@ class SharedTokens(TokenList):
     def all(self) -> Sequence[Token]:
         return self._tokens
 
-    def note_used(self, token: Token, *, now: float) -> None:
+    async def note_used(self, token: Token, *, now: float) -> None:
         if abs(now - self._noted.get(token.digest, 0.0)) >= NOTED_EVERY:
             self._noted[token.digest] = self._used[token.digest] = now
 

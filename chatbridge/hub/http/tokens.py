@@ -8,6 +8,7 @@ it. A file that cannot be read means nobody. Where several hubs share their toke
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import hmac
 import json
@@ -15,7 +16,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Protocol
@@ -176,7 +177,7 @@ class TokenList(Protocol):
 
     def all(self) -> Sequence[Token]: ...
 
-    def note_used(self, token: Token, *, now: float) -> None:
+    async def note_used(self, token: Token, *, now: float) -> None:
         """For `chatbridge token list`, to the minute."""
 
     def owner(self, given: str) -> Token | None:
@@ -210,15 +211,19 @@ class Tokens(TokenList):
                 log.warning("%s", error)
         return self._tokens
 
-    def note_used(self, token: Token, *, now: float) -> None:
+    async def note_used(self, token: Token, *, now: float) -> None:
         key = token.digest[:16]
         if abs(now - self._noted.get(key, 0.0)) < NOTED_EVERY:
             return
         self._noted[key] = now
         known = {one.digest[:16] for one in self.all()}
-        used = {k: at for k, at in {**_used(self._state), **self._noted}.items() if k in known}
-        try:
-            content = json.dumps(used) + "\n"
-            write_atomically(used_path(self._state), content.encode(), durable=False)
-        except OSError as error:
-            log.warning("when tokens were used is not noted: %s", error)
+        await asyncio.to_thread(_save_used, self._state, dict(self._noted), known=known)
+
+
+def _save_used(state: str, noted: dict[str, float], *, known: Collection[str]) -> None:
+    used = {key: at for key, at in {**_used(state), **noted}.items() if key in known}
+    try:
+        content = json.dumps(used) + "\n"
+        write_atomically(used_path(state), content.encode(), durable=False)
+    except OSError as error:
+        log.warning("when tokens were used is not noted: %s", error)

@@ -79,7 +79,7 @@ class AgentProcesses:
     async def look(self) -> None:
         """Look which processes there are, where that takes long."""
         if not PROC:
-            self._find = (await asyncio.to_thread(processes.everything)).get
+            self._find = (await asyncio.to_thread(processes.all_processes)).get
 
     def note(self, pid: int) -> None:
         """`pid` is that of a link, or of a hook."""

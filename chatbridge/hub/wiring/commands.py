@@ -13,16 +13,17 @@ from pathlib import Path
 
 from mcp.server.subscriptions import SubscriptionBus
 
-from chatbridge.commands.arguments.executable import Programs, environment_of
+from chatbridge.commands.arguments.environment import environment_of
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.definitions.watch import watch
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
-from chatbridge.commands.operations.outputs import Outputs, Sweeping
+from chatbridge.commands.operations.outputs import Outputs, OutputSweeper
 from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.tools.notifications import Pushes, announce
-from chatbridge.commands.tools.tool import Means
+from chatbridge.commands.tools.tool import CommandServices
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.notices import Notices
@@ -33,7 +34,6 @@ from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
 from chatbridge.hub.wiring.known_projects import KnownProjects
 from chatbridge.settings import Settings
-from chatbridge.tool_names import ASK_HUMAN, TOOLS
 from chatbridge.tools.call import ToolHandler
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,6 @@ async def open_commands(
         log.warning("%s in commands.path is not used: %s", folder, refusal.why)
     library = Library(
         wanted.dirs,
-        reserved=frozenset((*TOOLS, ASK_HUMAN)),
         may_be_missing="dirs" not in wanted.model_fields_set,
     )
     await asyncio.to_thread(library.load)
@@ -107,7 +106,7 @@ async def open_commands(
             back=pushes.connected,
         )
         stack.push_async_callback(operations.close)
-        means = Means(
+        services = CommandServices(
             library=library,
             operations=operations,
             gate=gate,
@@ -116,9 +115,9 @@ async def open_commands(
             programs=programs,
             max_block=settings.max_block,
         )
-        offer = ToolList(own, means, store=store, clock=clock)
+        offer = ToolList(own, services, store=store, clock=clock)
         await offer.compare()
-        sweeping = Sweeping(
+        sweeper = OutputSweeper(
             store.operations,
             outputs,
             clock=clock,
@@ -133,7 +132,7 @@ async def open_commands(
             await tell_of_new_commands(found, store, clock=clock, tell=tell)
 
         background.keep("commands", operations.run)
-        background.keep("sweeping commands", sweeping.run)
+        background.keep("sweeper commands", sweeper.run)
         background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
         yield Commands(
             tools=offer.tools,

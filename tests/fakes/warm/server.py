@@ -47,6 +47,7 @@ HEAVY = (
     "chatbridge.cli.agents.messages",
     "chatbridge.cli.questions.commands",
     "chatbridge.cli.doctor.run",
+    "chatbridge.cli.pairing",
     "chatbridge.cli.people",
     "chatbridge.cli.questions.lists",
     "chatbridge.cli.setup.wizard",

@@ -79,7 +79,7 @@ def test_what_is_on_the_way_says_what_it_waits_for(stage: Stage, sentence: str) 
 def test_a_command_line_is_quoted_and_nothing_in_it_is_hidden() -> None:
     assert presentation.command_line(ENDED) == "git commit '--message=two words' -- 'ab'"
     long = replace(ENDED, plan=replace(PLAN, argv=("git", "x" * 10_000)))
-    assert len(presentation.command_line(long)) == presentation.LONGEST_COMMAND
+    assert len(presentation.command_line(long)) == presentation.MAX_COMMAND_CHARACTERS
 
 
 def test_what_a_record_has_nothing_to_say_about_is_left_out() -> None:
