@@ -60,7 +60,7 @@ from chatbridge.store.writer import Writer
 T = TypeVar("T")
 
 NAMED = 3
-SWEPT_AT_ONCE = 200  # In one work, so that an answer passes within milliseconds
+SWEPT_AT_ONCE = 25  # In one work, so that an answer passes within milliseconds
 
 BY_PREFIX = """
     SELECT * FROM asks WHERE id >= :prefix AND id < :beyond

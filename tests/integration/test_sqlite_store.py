@@ -15,8 +15,10 @@ import pytest
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import Post
 from chatbridge.core.store_port import Transaction
+from chatbridge.store.sqlite.connection import SqliteConnection
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered
+from tests.fakes.loop_watch import calls_in_this_thread
 
 
 @pytest.fixture
@@ -202,3 +204,41 @@ async def test_a_very_long_ask_is_read_from_the_file_and_not_held_in_memory(
     assert [await store.ask(ask.id) for ask in (short, long)] == [short, long]
     kept = store._cache.asks
     assert [kept.get(ask.id) for ask in (short, long)] == [short, None]
+
+
+# ── the event loop ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_while_another_program_has_the_lock_the_hub_goes_on_and_writes_afterwards(
+    path: Path, store: SqliteStore
+) -> None:
+    ask = an_ask()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writing = asyncio.create_task(store.write(lambda tx: tx.add_ask(ask)))
+        assert await store.open_asks() == []  # and the loop turns: else the lock would stay
+        assert not writing.done()
+        other.execute("COMMIT")
+    await writing
+    assert await store.open_asks() == [ask]
+
+
+async def test_a_work_of_many_statements_lets_others_go_on(store: SqliteStore) -> None:
+    others = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.01, others.set)
+
+    async def work(tx: Transaction) -> bool:
+        for _ in range(100_000):
+            await tx.ask("none")
+            if others.is_set():
+                return True
+        return False
+
+    assert await store.write(work)
+
+
+async def test_a_long_text_is_stored_in_a_thread(store: SqliteStore) -> None:
+    for text, on_the_loop in (("short", 1), ("long " * 1_000, 0)):
+        with calls_in_this_thread(SqliteConnection._change) as called:
+            await store.write(lambda tx, text=text: tx.add_ask(an_ask(text=text)))  # type: ignore[misc]
+        assert len(called) == on_the_loop

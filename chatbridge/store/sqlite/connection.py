@@ -1,20 +1,21 @@
 """A connection to a SQLite file, and the file itself. Knows no table.
 
-The one place where SQLite's errors become ours. Every method of a connection is one trip to
-aiosqlite's thread.
+The one place where SQLite's errors become ours, and where it is decided what the event loop waits
+for: a trip to a thread and back takes longer than most statements of a transaction.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-import aiosqlite
-
+from chatbridge.core.bounds import THREAD_CHARACTERS, Slices
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
 from chatbridge.store.database import Parameters
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
+_DO_NOT_WAIT, _WAIT = (f"PRAGMA busy_timeout = {s * 1000:.0f}" for s in (0.0, BUSY_SECONDS))
+_BEGIN = "BEGIN IMMEDIATE"
 
 _CAUSES = {
     sqlite3.SQLITE_FULL: "the disk is full. Free some space, then try again",
@@ -41,13 +44,19 @@ _CAUSES = {
 
 
 class SqliteConnection:
-    """Opened with `SqliteConnection.open`, one statement at a time, no implicit transactions."""
+    """Opened with `SqliteConnection.open`, one statement at a time, no implicit transactions.
 
-    def __init__(self, sqlite: aiosqlite.Connection, path: Path) -> None:
+    Statements run in the connection's thread. Those of a transaction run on the event loop, except
+    for what waits for the disk or for a lock, and for long texts.
+    """
+
+    def __init__(self, sqlite: sqlite3.Connection, path: Path, thread: ThreadPoolExecutor) -> None:
         self._sqlite = sqlite
+        self._thread = thread
         self.path = path
         self.called = f"the database {path}"
         self.file: DatabaseFile | None = None  # Looked after, if this connection writes
+        self._slices = Slices()
         self._closed = False
         self.replaced = False  # Whether the last statement used another text than it was given
 
@@ -57,52 +66,78 @@ class SqliteConnection:
         :raises StoreError:"""
         address = f"{_uri(path)}?{mode}"
         try:
-            sqlite = await aiosqlite.connect(
-                address, uri=True, isolation_level=None, timeout=BUSY_SECONDS
+            sqlite = sqlite3.connect(
+                address,
+                uri=True,
+                isolation_level=None,
+                timeout=BUSY_SECONDS,
+                check_same_thread=False,
             )
         except sqlite3.Error as error:
             raise _translated(error, path) from error
         sqlite.row_factory = sqlite3.Row
         sqlite.text_factory = text_or_bytes
-        return cls(sqlite, path)
+        return cls(sqlite, path, ThreadPoolExecutor(1, thread_name_prefix="sqlite"))
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """:raises StoreError:"""
-        return list(await self._run(self._sqlite.execute_fetchall, sql, parameters))
+        return await self._run(self._rows, sql, parameters)
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
         """How many rows it changed. :raises StoreError:"""
-        cursor = await self._run(self._sqlite.execute, sql, parameters)
-        return cursor.rowcount
+        return await self._run(self._change, sql, parameters)
+
+    def _rows(self, sql: str, parameters: Parameters) -> list[sqlite3.Row]:
+        return self._sqlite.execute(sql, parameters).fetchall()
+
+    def _change(self, sql: str, parameters: Parameters) -> int:
+        return self._sqlite.execute(sql, parameters).rowcount
 
     async def _run(
-        self, run: Callable[[str, Any], Awaitable[T]], sql: str, parameters: Parameters
+        self, run: Callable[[str, Parameters], T], sql: str, parameters: Parameters
     ) -> T:
         self.check_open()
         self.replaced = False
         try:
             try:
-                return await run(sql, parameters)
+                if not self._sqlite.in_transaction or _weight(parameters) > THREAD_CHARACTERS:
+                    return await self._in_thread(run, sql, parameters)
+                await self._slices.pause()
+                return run(sql, parameters)
             except UnicodeEncodeError:
                 self.replaced = True
-                return await run(sql, _storable(parameters))
+                return await self._in_thread(run, sql, _storable(parameters))
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
+
+    async def _in_thread(self, run: Callable[..., T], *given: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run, *given)
 
     async def script(self, sql: str) -> None:
         """Several statements, rolled back if one fails. :raises StoreError:"""
         self.check_open()
         try:
-            await self._sqlite.executescript(sql)
+            await self._in_thread(self._sqlite.executescript, sql)
         except sqlite3.Error as error:
             await self.roll_back()
             raise _translated(error, self.path) from error
 
     async def begin(self) -> None:
-        await self.change("BEGIN IMMEDIATE")
+        self.check_open()
+        self._slices = Slices()
+        try:
+            self._sqlite.execute(_DO_NOT_WAIT)
+            self._sqlite.execute(_BEGIN)
+        except sqlite3.Error:  # another program has the lock, mostly
+            await self.change(_WAIT)
+            await self.change(_BEGIN)
 
     async def commit(self) -> None:
-        await self.change("COMMIT")
+        self.check_open()
+        try:
+            await self._in_thread(self._sqlite.execute, "COMMIT")
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
         if self.file is not None:
             self.file.is_there()
 
@@ -114,7 +149,8 @@ class SqliteConnection:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
-            await self._sqlite.close()
+            await self._in_thread(self._sqlite.close)
+            self._thread.shutdown()
 
     def check_open(self) -> None:
         """:raises StoreError:"""
@@ -134,6 +170,11 @@ def _translated(error: sqlite3.Error, path: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     cause = _CAUSES.get(code, "SQLite refused a statement")
     return StoreError(f"the database {path}: {cause} ({error})")
+
+
+def _weight(parameters: Parameters) -> int:
+    values = parameters.values() if isinstance(parameters, Mapping) else parameters
+    return sum(len(value) for value in values if isinstance(value, str))
 
 
 def _storable(parameters: Parameters) -> Parameters:
