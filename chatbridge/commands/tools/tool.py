@@ -116,17 +116,13 @@ class CommandTool(ToolHandler):
         return self._described(schema=schema_of(self._command), description=description)
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-<<<<<<< HEAD
         try:
-            begun = await self._means.operations.begin(await self._operation(arguments, call))
+            begun = await self._services.operations.begin(await self._operation(arguments, call))
         except ChatbridgeError:
             earlier = await self._begun_before(arguments, call)
             if earlier is None:
                 raise
             begun = earlier
-=======
-        begun = await self._services.operations.begin(await self._operation(arguments, call))
->>>>>>> readcli
         if not self._command.synchronous:
             return await self._started(begun, call)
         return await self._waited(begun, call)
@@ -153,7 +149,7 @@ class CommandTool(ToolHandler):
     async def _begun_before(self, arguments: dict[str, Any], call: ToolCall) -> Operation | None:
         """What this call has begun at an earlier hub. It goes on, though it could not begin now."""
         argv, folder, _ = await asyncio.to_thread(self._asked, arguments, call)
-        earlier = await self._means.operations.store.undelivered(call.name, tool=self.name)
+        earlier = await self._services.operations.store.undelivered(call.name, tool=self.name)
         return next((it for it in earlier if it.plan.command == (argv, folder)), None)
 
     def _asked(
@@ -168,22 +164,12 @@ class CommandTool(ToolHandler):
 
     def _plan(self, arguments: dict[str, Any], call: ToolCall) -> Plan:
         """Looks at the disk. :raises ToolInputError: :raises CommandUnusable:"""
-<<<<<<< HEAD
         command = self._command
         argv, folder, project = self._asked(arguments, call)
         return Plan(
             argv=argv,
-            executable=self._means.programs.find(command.argv[0], project=project),
+            executable=self._services.programs.find(command.argv[0], project=project),
             folder=folder,
-=======
-        command, services = self._command, self._services
-        project = project_folder(call.project.key, started_here(call))
-        folder = folder_of(command, arguments, project)
-        return Plan(
-            argv=argv_of(command, arguments, project=project, folder=folder),
-            executable=services.programs.find(command.argv[0], project=project),
-            folder=str(folder),
->>>>>>> readcli
             environment=command.environment,
             timeout=command.timeout,
             output_limit=command.output_limit,
