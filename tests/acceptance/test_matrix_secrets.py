@@ -100,7 +100,7 @@ async def test_neither_password_nor_token_nor_key_is_in_anything_that_hubs_left_
         everything = "\n".join([*said, json.dumps(scene.ada.events(scene.room))])
         found += keys_of_devices(home.state / "matrix")
         assert [secret[:6] for secret in found if secret in everything] == []
-    for said_so in ("M_UNKNOWN_TOKEN", "M_FORBIDDEN", " DEBUG mcp"):
+    for said_so in ("M_UNKNOWN_TOKEN", "M_FORBIDDEN", " DEBUG aiosqlite"):
         assert said_so in said[-1], f"{said_so} was not tried"
 
 

@@ -220,6 +220,7 @@ def test_a_hub_at_debug_shows_what_libraries_do_and_no_token() -> None:
             token = (home.state / "web-token").read_text(encoding="ascii").strip()
             assert home.status(f"/api/nowhere?token={token}") == 404
         said = (home.state / "hub.log").read_text(encoding="utf-8")
+    assert "DEBUG aiosqlite" in said
     assert "DEBUG mcp" in said
     assert token not in said
 

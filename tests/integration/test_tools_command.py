@@ -27,7 +27,7 @@ code = main(sys.argv[1:])
 sys.stderr.write(" ".join(sys.modules))
 sys.exit(code)
 """
-HEAVY = {"httpx", "mcp", "nio", "starlette", "telegram", "uvicorn"}
+HEAVY = {"aiosqlite", "httpx", "mcp", "nio", "starlette", "telegram", "uvicorn"}
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def levels() -> Iterator[None]:
 def test_libraries_say_less_than_we_do_but_at_debug(level: str, ours: int, libraries: int) -> None:
     set_level(level)
     assert logging.getLogger("chatbridge.core.asks.broker").getEffectiveLevel() == ours
-    for name in ("mcp", "httpx", "httpcore", "telegram", "uvicorn.error", "asyncio"):
+    for name in ("mcp", "httpx", "httpcore", "telegram", "uvicorn.error", "asyncio", "aiosqlite"):
         assert logging.getLogger(name).getEffectiveLevel() == libraries, name
 
 
