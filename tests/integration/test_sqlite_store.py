@@ -239,6 +239,6 @@ async def test_a_work_of_many_statements_lets_others_go_on(store: SqliteStore) -
 
 async def test_a_long_text_is_stored_in_a_thread(store: SqliteStore) -> None:
     for text, on_the_loop in (("short", 1), ("long " * 1_000, 0)):
-        with calls_in_this_thread(SqliteConnection._change) as called:
+        with calls_in_this_thread(SqliteConnection._execute) as called:
             await store.write(lambda tx, text=text: tx.add_ask(an_ask(text=text)))  # type: ignore[misc]
         assert len(called) == on_the_loop

@@ -6,14 +6,14 @@ for: a trip to a thread and back takes longer than most statements of a transact
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+
+import aiosqlite
 
 from chatbridge.core.bounds import THREAD_CHARACTERS, Slices
 from chatbridge.core.errors import StoreError
@@ -46,13 +46,16 @@ _CAUSES = {
 class SqliteConnection:
     """Opened with `SqliteConnection.open`, one statement at a time, no implicit transactions.
 
-    Statements run in the connection's thread. Those of a transaction run on the event loop, except
-    for what waits for the disk or for a lock, and for long texts.
+    Statements run in aiosqlite's thread. Those of a transaction run on the event loop, except for
+    what waits for the disk or for a lock, and for long texts.
     """
 
-    def __init__(self, sqlite: sqlite3.Connection, path: Path, thread: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, sqlite: sqlite3.Connection, in_thread: aiosqlite.Connection, path: Path
+    ) -> None:
+        """Both are the same connection."""
         self._sqlite = sqlite
-        self._thread = thread
+        self._in_thread = in_thread
         self.path = path
         self.called = f"the database {path}"
         self.file: DatabaseFile | None = None  # Looked after, if this connection writes
@@ -73,51 +76,55 @@ class SqliteConnection:
                 timeout=BUSY_SECONDS,
                 check_same_thread=False,
             )
+            in_thread = await aiosqlite.Connection(lambda: sqlite, iter_chunk_size=1)
         except sqlite3.Error as error:
             raise _translated(error, path) from error
         sqlite.row_factory = sqlite3.Row
         sqlite.text_factory = text_or_bytes
-        return cls(sqlite, path, ThreadPoolExecutor(1, thread_name_prefix="sqlite"))
+        return cls(sqlite, in_thread, path)
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """:raises StoreError:"""
-        return await self._run(self._rows, sql, parameters)
+        return list(await self._run(self._rows, self._in_thread.execute_fetchall, sql, parameters))
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
         """How many rows it changed. :raises StoreError:"""
-        return await self._run(self._change, sql, parameters)
+        cursor: sqlite3.Cursor | aiosqlite.Cursor
+        cursor = await self._run(self._execute, self._in_thread.execute, sql, parameters)
+        return cursor.rowcount
 
-    def _rows(self, sql: str, parameters: Parameters) -> list[sqlite3.Row]:
-        return self._sqlite.execute(sql, parameters).fetchall()
+    def _rows(self, sql: str, parameters: Parameters) -> Iterable[sqlite3.Row]:
+        return self._execute(sql, parameters).fetchall()
 
-    def _change(self, sql: str, parameters: Parameters) -> int:
-        return self._sqlite.execute(sql, parameters).rowcount
+    def _execute(self, sql: str, parameters: Parameters) -> sqlite3.Cursor:
+        return self._sqlite.execute(sql, parameters)
 
     async def _run(
-        self, run: Callable[[str, Parameters], T], sql: str, parameters: Parameters
+        self,
+        run: Callable[[str, Parameters], T],
+        in_thread: Callable[[str, Any], Awaitable[T]],
+        sql: str,
+        parameters: Parameters,
     ) -> T:
         self.check_open()
         self.replaced = False
         try:
             try:
                 if not self._sqlite.in_transaction or _weight(parameters) > THREAD_CHARACTERS:
-                    return await self._in_thread(run, sql, parameters)
+                    return await in_thread(sql, parameters)
                 await self._slices.pause()
                 return run(sql, parameters)
             except UnicodeEncodeError:
                 self.replaced = True
-                return await self._in_thread(run, sql, _storable(parameters))
+                return await in_thread(sql, _storable(parameters))
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
-
-    async def _in_thread(self, run: Callable[..., T], *given: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, run, *given)
 
     async def script(self, sql: str) -> None:
         """Several statements, rolled back if one fails. :raises StoreError:"""
         self.check_open()
         try:
-            await self._in_thread(self._sqlite.executescript, sql)
+            await self._in_thread.executescript(sql)
         except sqlite3.Error as error:
             await self.roll_back()
             raise _translated(error, self.path) from error
@@ -135,7 +142,7 @@ class SqliteConnection:
     async def commit(self) -> None:
         self.check_open()
         try:
-            await self._in_thread(self._sqlite.execute, "COMMIT")
+            await self._in_thread.execute("COMMIT")
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
         if self.file is not None:
@@ -149,8 +156,7 @@ class SqliteConnection:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
-            await self._in_thread(self._sqlite.close)
-            self._thread.shutdown()
+            await self._in_thread.close()
 
     def check_open(self) -> None:
         """:raises StoreError:"""
