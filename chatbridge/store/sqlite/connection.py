@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,6 +74,10 @@ class SqliteConnection:
         """How many rows it changed. :raises StoreError:"""
         cursor = await self._run(self._sqlite.execute, sql, parameters)
         return cursor.rowcount
+
+    async def change_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """:raises StoreError:"""
+        await self._run(self._sqlite.executemany, sql, rows)
 
     async def _run(
         self, run: Callable[[str, Any], Awaitable[T]], sql: str, parameters: Parameters
