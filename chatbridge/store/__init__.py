@@ -6,6 +6,8 @@ writer: group commit: one transaction for works that wait at the same time
 operations: commands that agents run
 ask_times: how long asks took
 audit: the lines of the audit trail
+search: the index of the search in the history
+grams: in which texts which three characters are
 rows: values as rows and back, summaries for lists, and rows that cannot be read
 database: what all of this needs of a database
 fence: whether this hub may still write, where there are several

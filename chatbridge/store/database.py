@@ -38,6 +38,9 @@ class Connection(Protocol):
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
         """How many rows it changed. :raises StoreError:"""
 
+    async def change_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run it once with each of these. :raises StoreError:"""
+
     async def begin(self) -> None:
         """Begin a transaction that writes. :raises StoreError:"""
 

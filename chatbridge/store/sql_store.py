@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from chatbridge.core.audit import Auditor, Entry, Line
 from chatbridge.core.bounds import sliced
@@ -41,6 +41,7 @@ from chatbridge.store.rows import (
     summary_of,
     texts,
 )
+from chatbridge.store.search import ASK_DOCS, NOTICE_DOCS, DocKind, SearchIndex
 from chatbridge.store.transaction import (
     ASK,
     COUNT_OPEN_ASKS,
@@ -81,6 +82,19 @@ PAST_ROWS = f"""
     WHERE settled_at <= :at AND (settled_at < :at OR seq < :seq)
     AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
+"""  # noqa: S608 - constants
+_AMONG = (
+    "seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:among)) AND instr(words, :search) > 0"
+)
+"""By their keys: an index of the time, which the plus sign keeps away, would lead to all."""
+FOUND_IN_HISTORY = f"""
+    SELECT * FROM asks WHERE {_AMONG} AND +settled_at <= :at
+    ORDER BY +settled_at DESC, seq DESC LIMIT :limit
+"""  # noqa: S608 - constants
+FOUND_ROWS = f"""
+    SELECT {", ".join(ROW_COLUMNS)} FROM asks
+    WHERE {_AMONG} AND +settled_at <= :at AND (+settled_at < :at OR seq < :seq)
+    ORDER BY +settled_at DESC, seq DESC LIMIT :limit
 """  # noqa: S608 - constants
 UNSETTLED_DELIVERY = """
     SELECT * FROM asks WHERE delivered_at IS NULL AND kept = 0 AND discarded = 0
@@ -123,6 +137,12 @@ NOTICES = """
     AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY at DESC, seq DESC LIMIT :limit
 """
+FOUND_NOTICES = f"""
+    SELECT * FROM notices WHERE {_AMONG} AND +at > :since
+    AND +at <= :at AND (+at < :at OR seq < (SELECT seq FROM notices WHERE id = :id))
+    AND (:dismissed = 1 OR dismissed = 0)
+    ORDER BY +at DESC, seq DESC LIMIT :limit
+"""  # noqa: S608 - constants
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
@@ -185,8 +205,10 @@ class SqlStore:
         self._writer = Writer(writing, self._cache, self._unreadable, trail)
         self.write = self._writer.run
         self.operations = SqlOperations(reading, self._writer, self._unreadable)
+        self._index = SearchIndex(reading, self._writer)
 
     async def close(self) -> None:
+        await self._index.close()
         await self._writer.close()
         await self._reading.close()
         await self._writing.close()
@@ -226,7 +248,10 @@ class SqlStore:
         return Rows(tuple(rows), total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
-        return await self._asks(HISTORY, {"limit": limit, "search": search and search.casefold()})
+        given = {"limit": limit, "search": search and search.casefold(), "at": math.inf}
+        return await self._read_asks(
+            await self._searched(ASK_DOCS, HISTORY, FOUND_IN_HISTORY, given)
+        )
 
     async def past_rows(
         self, *, limit: int, before: Past | None = None, search: str | None = None
@@ -235,7 +260,8 @@ class SqlStore:
         wanted = {"limit": limit, "search": search and search.casefold()}
         found: list[Row] = []
         while len(found) < limit:  # a page that is not full would be taken for the last one
-            rows = await self._reading.rows(PAST_ROWS, {**wanted, "at": at, "seq": seq})
+            given = {**wanted, "at": at, "seq": seq}
+            rows = await self._searched(ASK_DOCS, PAST_ROWS, FOUND_ROWS, given)
             found += await self._rows(rows)
             if len(rows) < limit:
                 break
@@ -268,9 +294,17 @@ class SqlStore:
         dismissed: bool = True,
     ) -> Sequence[Notice]:
         at, last = before or (math.inf, "")
-        wanted = {"limit": limit, "since": since, "at": at, "id": last, "dismissed": dismissed}
-        rows = await self._reading.rows(NOTICES, {**wanted, "search": search and search.casefold()})
+        given = {"limit": limit, "since": since, "at": at, "id": last, "dismissed": dismissed}
+        given["search"] = search and search.casefold()
+        rows = await self._searched(NOTICE_DOCS, NOTICES, FOUND_NOTICES, given)
         return self._unreadable.read(NOTICE, rows)
+
+    async def _searched(
+        self, kind: DocKind, plain: str, among: str, given: Mapping[str, Any]
+    ) -> Sequence[Record]:
+        """By the index, if there is something to search for and it helps."""
+        rows = await self._index.rows(kind, among, given) if given["search"] else None
+        return await self._reading.rows(plain, given) if rows is None else rows
 
     async def notice(self, notice_id: str) -> Notice | None:
         rows = await self._reading.rows(NOTICE_OF_ID, (notice_id,))
@@ -348,12 +382,14 @@ class SqlStore:
 
     async def sweep(self, *, before: float) -> int:
         limits, removed = (before, SWEPT_AT_ONCE), 0
-        while batch := await self._writer.run(lambda tx: tx.change(REMOVE_ENDED, limits)):
-            removed += batch
-            for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
-                cached.clear()
-        for sql in (REMOVE_NOTICES, REMOVE_MESSAGES):
-            await self._remove(sql, before)
+        async with self._index.released(before=before):
+            while batch := await self._writer.run(lambda tx: tx.change(REMOVE_ENDED, limits)):
+                removed += batch
+                for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
+                    cached.clear()
+            for sql in (REMOVE_NOTICES, REMOVE_MESSAGES):
+                await self._remove(sql, before)
+        await self._index.grow()
         return removed
 
     async def record(self, entry: Callable[[Auditor], Entry]) -> None:
@@ -382,7 +418,10 @@ class SqlStore:
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:
-        rows, read = await self._reading.rows(sql, parameters), self._unreadable.read
+        return await self._read_asks(await self._reading.rows(sql, parameters))
+
+    async def _read_asks(self, rows: Sequence[Record]) -> list[Ask]:
+        read = self._unreadable.read
         return [ask async for row in sliced(rows) for ask in read(QUESTION, (row,))]
 
     async def _rows(self, rows: Sequence[Record]) -> list[Row]:

@@ -9,7 +9,7 @@ from collections import ChainMap, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
@@ -393,6 +393,11 @@ class SqlTransaction:
         with self._checked():
             self.wrote = True
             return await self.connection.change(sql, parameters)
+
+    async def change_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        with self._checked():
+            self.wrote = True
+            await self.connection.change_each(sql, rows)
 
     @contextmanager
     def _checked(self) -> Iterator[None]:

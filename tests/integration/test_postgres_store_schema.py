@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import Post
-from chatbridge.store import audit, operations, sql_store, transaction
+from chatbridge.store import audit, operations, search, sql_store, transaction
 from chatbridge.store.postgres import election, file_copies, migrate, tokens
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address, connect
@@ -29,7 +29,7 @@ from tests.fakes.postgres import Postgres, value
 pytestmark = pytest.mark.postgres
 
 SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
-MODULES = (audit, transaction, operations, sql_store, election, file_copies, tokens)
+MODULES = (audit, transaction, operations, sql_store, search, election, file_copies, tokens)
 """In this order: each statement is named after the module that has it first."""
 STATEMENTS = {
     name: sql
@@ -51,6 +51,7 @@ FROZEN = {
     "0002_cluster.sql": "9cfc33bf21e5fe26425b6fd21f91b234bf8f12b3544f0f548f20c6c62385504a",
     "0003_audit.sql": "8bf355e30b3feddfda8a6c765ea8339f0598fbace09abf930f41ec5b45ff1946",
     "0004_attachments.sql": "3151fa041af7b1c7409258d866c74843e94dba7d3bdff99e66a3cf9f542f363b",
+    "0005_search.sql": "16ea5b2d5a49963f29a96bb51cee73fa9fee1da0c1cf54eb122f45f8e974c481",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 WALKS = {

@@ -15,7 +15,7 @@ import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Attachment, Post
-from chatbridge.store import audit, sql_store, transaction
+from chatbridge.store import audit, search, sql_store, transaction
 from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
 from chatbridge.store.sqlite import migrate
 from chatbridge.store.sqlite.ask_times import ASK_TIMES
@@ -25,7 +25,7 @@ from tests.contract.asks import a_call, an_ask
 SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
 STATEMENTS = {
     name: value
-    for module in (sql_store, transaction, audit)
+    for module in (sql_store, transaction, audit, search)
     for name, value in vars(module).items()
     if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
 }
@@ -46,12 +46,19 @@ FROZEN = {
     "0011_attachments.sql": "6677aa08dc8477477965b98bfafe0691b9edf075bc137a2c8ddfe4e7fcd8b009",
     "0012_owner_messages.sql": "f5cfc599fb1d72039c78d767235db7c2c96a6050db703f8a09b0cdb2c068f6e7",
     "0013_audit.sql": "ed5e17f9973a3a73956dc5a722273cb8a78133f5c136e70658d749d8ac03ebb6",
+    "0014_search.sql": "eb67ea518f58af66db240ef1af5b9ac2c11ae99dfc8f79c6c5bdec278a3bcc43",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
+SEGMENTS = {"SCAN search_segments"}  # A row for a thousand texts
 WHOLE_TABLES = {
     "ATTACHMENT_DIGESTS": {"SCAN attachments"},
     "AUDIT_NAMES": {"SCAN audit"},  # after a mistyped name, by a command
     "MESSAGES": {"SCAN owner_messages"},
+    "WITH_GRAMS": {*SEGMENTS, "SCAN search_queue", "SCAN waiting"},
+    "WITH_BEGINNING": {*SEGMENTS, "SCAN search_queue", "SCAN waiting", "SCAN found"},
+    "UNFINISHED": SEGMENTS,
+    "REMOVE_UNFINISHED": SEGMENTS,
+    "TO_RELEASE": SEGMENTS,
 }
 """What has to be walked through, because all of it is the answer, or its newest rows are."""
 A_MIGRATION = """
@@ -141,6 +148,29 @@ async def test_notices_of_an_older_version_are_there_and_can_be_searched(path: P
     finally:
         await store.close()
     assert found.message == "It is DONE."
+
+
+async def test_asks_and_notices_of_an_older_version_wait_for_the_index_of_the_search(
+    path: Path,
+) -> None:
+    columns = "seq, id, project, client, fingerprint, status, revision, created_at, settled_at, "
+    columns += "kept, discarded, alone, project_name, agent_name, tool, dialect, words, draft, "
+    columns += "questions"
+    values = "?, ?, '/p', 'c', 'f', ?, 1, 1.0, ?, 0, 0, 0, 'p', 'a', 't', 'd', '', '', ''"
+    with closing(sqlite3.connect(path)) as old:
+        for script in SCRIPTS[:13]:
+            old.executescript(script.read_text())
+        for row in ((3, "over", "answered", 5.0), (4, "open", "open", None)):
+            old.execute(f"INSERT INTO asks ({columns}) VALUES ({values})", row)  # noqa: S608
+        old.execute(
+            "INSERT INTO notices (seq, id, link, request, project, client, project_name,"
+            " agent_name, title, message, level, at, words)"
+            " VALUES (6, 'n', 'l', '1', '/p', 'c', 'p', 'a', '', '', 'info', 5.0, '')"
+        )
+        old.execute("PRAGMA user_version = 13")
+        old.commit()
+    await (await SqliteStore.open(path)).close()
+    assert query(path, "SELECT doc FROM search_queue ORDER BY doc") == [(-6,), (3,)]
 
 
 async def test_asks_and_notices_of_an_older_version_have_no_files_and_new_ones_may(
@@ -274,6 +304,13 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("BEHIND", "COVERING INDEX asks_open_revisions (status=?)"),
         ("BEHIND", "asks_ended (settled_at>?)"),
         ("REMOVE_ENDED", "COVERING INDEX asks_ended (settled_at<?)"),
+        ("FOUND_IN_HISTORY", "SEARCH asks USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("FOUND_ROWS", "SEARCH asks USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("FOUND_NOTICES", "SEARCH notices USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("WITH_GRAMS", "search_grams USING PRIMARY KEY (segment=? AND gram=?)"),
+        ("WITH_BEGINNING", "search_grams USING PRIMARY KEY (segment=? AND gram>? AND gram<?)"),
+        ("WAITING", "search_queue USING INTEGER PRIMARY KEY (rowid>?)"),
+        ("INDEXED", "search_queue USING INTEGER PRIMARY KEY (rowid=?)"),
         ("ANSWERS_IN", "asks_answered (project=? AND settled_at>?)"),
         ("NOTICES", "notices_at (at>? AND at<?)"),
         ("NOTICES_BEHIND", "notices_at (at>?)"),
@@ -296,6 +333,7 @@ async def test_a_hot_statement_uses_its_index(path: Path, statement: str, index:
     lines = plan(path, STATEMENTS[statement])
     assert any(line.endswith(index) for line in lines), lines
     sorted_in_memory = [line for line in lines if "TEMP B-TREE" in line]
-    # Only what is one ask's or one link's is sorted, and once in a hub's life what was missed.
-    few = ("LIVE_CALLS", "NEWEST_CALL", "OPEN_ASKS_OF", "NOTICES_BEHIND", "NOTICE_AT")
+    # Only what is one ask's or one link's is sorted, or may have a search's term, and once in a
+    # hub's life what was missed.
+    few = ("LIVE_CALLS", "NEWEST_CALL", "OPEN_ASKS_OF", "FOUND", "NOTICES_BEHIND", "NOTICE_AT")
     assert not sorted_in_memory or statement.startswith(few)

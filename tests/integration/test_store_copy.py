@@ -15,6 +15,7 @@ import pytest
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import ChannelState, Notice, Post
 from chatbridge.hub.http import shared_tokens, tokens
+from chatbridge.store import search
 from chatbridge.store.postgres import copying
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.copying import Copied, Progress
@@ -30,6 +31,7 @@ from tests.integration.test_earlier_databases import ALL, load
 pytestmark = pytest.mark.postgres
 TABLES = """
     SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+    AND name NOT LIKE 'search\\_%' ESCAPE '\\'  -- made anew
 """
 COLUMNS = "SELECT table_name, column_name FROM information_schema.columns"
 
@@ -126,6 +128,28 @@ async def test_every_column_has_its_place(tmp_path: Path, postgres: Postgres) ->
         theirs = await server.fetch(COLUMNS)
         await server.close()
     assert ours <= {tuple(row) for row in theirs}
+
+
+async def test_what_was_indexed_here_is_found_and_indexed_there(
+    tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "DOCS", 3)
+    first = answered(an_ask(text="The blue\0 one?"))
+    store = await SqliteStore.open(tmp_path / "chatbridge.db")
+    await keep(store, first, *(answered(an_ask()) for _ in range(3)))
+    await store.sweep(before=0.0)
+    await store.close()
+    async with postgres.database() as address:
+        await copy(tmp_path / "chatbridge.db", address)
+        there = await leading(postgres, address)
+        try:
+            for _ in range(2):
+                for term in ("blue\ufffd", "blue\0 o", "e"):
+                    found = await there.past_rows(limit=9, search=term)
+                    assert [row.id for row in found] == [first.id], term
+                await there.sweep(before=0.0)
+        finally:
+            await there.close()
 
 
 async def test_what_is_asked_afterwards_does_not_take_a_number_that_is_taken(

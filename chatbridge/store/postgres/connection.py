@@ -159,6 +159,11 @@ class PostgresConnection:
         status = await self._run(asyncpg.Connection.execute, sql, parameters)
         return int(status.rpartition(" ")[2])
 
+    async def change_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        text, _ = translated(sql)
+        async with self._turn:
+            await self._tried(lambda server: server.executemany(text, rows))
+
     async def _run(self, run: Callable[..., Awaitable[T]], sql: str, parameters: Parameters) -> T:
         text, names = translated(sql)
         values, self.replaced = ordered(parameters, names)

@@ -48,9 +48,10 @@ COUNT_ON = "SELECT setval(pg_get_serial_sequence($1, $2), $3)"
 _TABLES = """
     SELECT name, sql NOT LIKE '%WITHOUT ROWID' FROM sqlite_master
     WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+    AND name NOT LIKE 'search\\_%' ESCAPE '\\'
     ORDER BY EXISTS (SELECT 1 FROM pragma_foreign_key_list(sqlite_master.name)), name
 """
-"""Those that others refer to come first."""
+"""Those that others refer to come first. The search's index is made anew, of what is copied."""
 _COLUMNS_OF = "SELECT name FROM pragma_table_info(?)"
 
 Progress = Callable[[str, int, int], None]

@@ -43,6 +43,7 @@ class PostgresStore(SqlStore):
         return store
 
     async def close(self) -> None:
+        await self._index.close()
         finishing = asyncio.ensure_future(self._writer.close())
         await asyncio.wait({finishing}, timeout=FINISH_SECONDS)
         self._writer.abandon()

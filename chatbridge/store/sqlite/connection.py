@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,6 +92,14 @@ class SqliteConnection:
         cursor: sqlite3.Cursor | aiosqlite.Cursor
         cursor = await self._run(self._execute, self._in_thread.execute, sql, parameters)
         return cursor.rowcount
+
+    async def change_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """For many rows. :raises StoreError:"""
+        self.check_open()
+        try:
+            await self._in_thread.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
 
     def _rows(self, sql: str, parameters: Parameters) -> Iterable[sqlite3.Row]:
         return self._execute(sql, parameters).fetchall()
