@@ -61,7 +61,7 @@ class Transaction(Protocol):
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]: ...
 
-    async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
+    async def newest_call(self, ask_id: str, *, link: str) -> CallName | None:
         """The last call of this link for the ask, live or not. Calls that ended before the ask are
         skipped, unless their client is known to give calls up silently."""
 

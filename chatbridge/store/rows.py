@@ -67,6 +67,11 @@ STATE = (
     "discarded", "orphaned_since", "orphaned", "draft", "outcome", "late", "attention",
 )  # fmt: skip
 """What a change of an ask can touch."""
+SUMMED_UP = frozenset(
+    ("status", "delivered_at", "kept", "discarded", "draft", "outcome", "late")
+)  # fmt: skip
+"""What of it is in the summary, or in the words that are searched."""
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @cache
@@ -80,7 +85,8 @@ def insert(table: str, row: Mapping[str, Any]) -> str:
     return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"  # noqa: S608 - our names
 
 
-def insert_of_ask(table: str, row: Iterable[str], *, key: tuple[str, ...]) -> str:
+@cache
+def insert_of_ask(table: str, row: tuple[str, ...], *, key: tuple[str, ...]) -> str:
     """The statement that adds a row of an ask, or replaces the one with the same key."""
     names = [name for name in row if name != "ask_id"]
     values = ", ".join(f":{name}" for name in names)
@@ -112,8 +118,8 @@ class _Fields:
             self.columns[RENAMED.get(name, name)] = name, ""
             if not all(isinstance(each, type) and issubclass(each, SINGLE) for each in kinds):
                 self.json[name] = adapter(hint)
-        paths = (".".join(filter(None, path)) for path in self.columns.values())
-        self.values = attrgetter(*paths)
+        paths = {column: ".".join(filter(None, path)) for column, path in self.columns.items()}
+        self.readers = {column: attrgetter(path) for column, path in paths.items()}
 
 
 @cache
@@ -125,11 +131,11 @@ def columns(value: object, *names: str) -> dict[str, Any]:
     """A value as a row: all of its fields, or those that are named."""
     kind: Any = type(value)
     fields = _fields(kind, names)
-    found = dict(zip(fields.columns, fields.values(value), strict=True))
+    found = {column: read(value) for column, read in fields.readers.items()}
     for name, written in fields.json.items():
         if found[name] is not None:
             # Not dump_json: it raises on a lone surrogate, which the connection replaces.
-            found[name] = json.dumps(written.dump_python(found[name]), ensure_ascii=False)
+            found[name] = _as_json(written.dump_python(found[name]))
     return found
 
 
@@ -149,11 +155,25 @@ def make(kind: type[T], row: Record, **given: Any) -> T:
     return cast("T", adapter(hashable).validate_python({**found, **given}))
 
 
-def ask_row(ask: Ask, *names: str) -> dict[str, Any]:
-    """All of its columns, or those of these fields, and what is looked up of it."""
+def ask_row(ask: Ask) -> dict[str, Any]:
+    """All of its columns, and what is looked up of it."""
+    return {**columns(ask), **_looked_up(ask)}
+
+
+def changed_row(ask: Ask, before: Ask | None) -> dict[str, Any]:
+    """The columns in which it differs from what is stored, or all that a change can touch."""
+    changed = [
+        name
+        for name in STATE
+        if before is None or name == "revision" or getattr(ask, name) is not getattr(before, name)
+    ]
+    looked_up = {} if SUMMED_UP.isdisjoint(changed) else _looked_up(ask)
+    return {**columns(ask, *changed), **looked_up}
+
+
+def _looked_up(ask: Ask) -> dict[str, Any]:
     summary = summary_of(ask)
     return {
-        **columns(ask, *names),
         "words": _words(ask),
         "summary": adapter(Summary).dump_json(summary, exclude_defaults=True).decode(),
         "approval": summary.approval,

@@ -6,9 +6,9 @@ Begin, commit and roll-back are the writer's.
 from __future__ import annotations
 
 from collections import ChainMap, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 from chatbridge.core.bounds import weight_of
@@ -23,10 +23,10 @@ from chatbridge.store.rows import (
     NOTICE,
     POST,
     QUESTION,
-    STATE,
     UnreadableRows,
     ask_row,
     assignments,
+    changed_row,
     columns,
     insert,
     insert_of_ask,
@@ -88,8 +88,9 @@ OPEN_ASKS_OF = """
 _CALLS = "calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask"
 CALL_NAMED = f"SELECT {_CALLS} WHERE calls.link = ? AND calls.request = ?"
 LIVE_CALLS = f"SELECT {_CALLS} WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY started_at"
-NEWEST_CALL = f"""
-    SELECT {_CALLS} WHERE asks.id = ? AND calls.link = ?
+NEWEST_CALL = """
+    SELECT calls.link, calls.request FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE asks.id = ? AND calls.link = ?
     AND NOT (calls.counts_until IS NULL AND calls.delivered_at IS NULL
              AND coalesce(calls.ended_at <= asks.settled_at, 0 = 1))
     ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
@@ -167,7 +168,8 @@ REMOVE_ENDED = """
 """
 
 
-def save_ask_sql(row: Iterable[str]) -> str:
+@cache
+def save_ask_sql(row: tuple[str, ...]) -> str:
     return f"UPDATE asks SET {assignments(row)} WHERE id = :id AND status = :was"  # noqa: S608
 
 
@@ -212,9 +214,11 @@ class SqlTransaction:
     over: bool = False
 
     async def ask(self, ask_id: str) -> Ask | None:
-        with self._checked():
-            known = ChainMap(self.changes.asks, self.committed.asks).get(ask_id)
-        return known or self._one(await self.rows(ASK, (ask_id,)))
+        self._check()
+        return self._known(ask_id) or self._one(await self.rows(ASK, (ask_id,)))
+
+    def _known(self, ask_id: str) -> Ask | None:
+        return ChainMap(self.changes.asks, self.committed.asks).get(ask_id)
 
     async def add_ask(self, ask: Ask) -> None:
         self.connection.check_lasts()
@@ -229,9 +233,10 @@ class SqlTransaction:
         self.changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
-        before = await self.ask(ask.id) if self.trail else None
-        row = ask_row(ask, *STATE)
-        saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
+        before = await self.ask(ask.id) if self.trail else self._known(ask.id)
+        row = changed_row(ask, before)
+        sql = save_ask_sql(tuple(row))
+        saved = await self.change(sql, {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
             await self._save_grant(ask)
             if self.trail and before:
@@ -273,25 +278,24 @@ class SqlTransaction:
         return self.unreadable.read(QUESTION, await self.rows(OPEN_ASKS_OF, (link,)))
 
     async def call(self, name: CallName) -> Call | None:
-        with self._checked():
-            known = ChainMap(self.changes.calls, self.committed.calls).get(name)
-        if known:
+        self._check()
+        if known := ChainMap(self.changes.calls, self.committed.calls).get(name):
             return known
         rows = await self.rows(CALL_NAMED, (name.link, name.request))
         return self.unreadable.first(CALL, rows)
 
     async def save_call(self, call: Call) -> None:
         row = columns(call)
-        if not await self.change(insert_of_ask("calls", row, key=("link", "request")), row):
+        if not await self.change(insert_of_ask("calls", tuple(row), key=("link", "request")), row):
             raise UnknownAsk(call.ask_id)
         self.changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
         return self.unreadable.read(CALL, await self.rows(LIVE_CALLS, (ask_id,)))
 
-    async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
+    async def newest_call(self, ask_id: str, *, link: str) -> CallName | None:
         rows = await self.rows(NEWEST_CALL, (ask_id, link))
-        return self.unreadable.first(CALL, rows)
+        return CallName(**dict(rows[0])) if rows else None
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         of = {"link": link, "fingerprint": fingerprint}
@@ -310,7 +314,7 @@ class SqlTransaction:
             ask = await self.ask(post.ask_id)
             self.trail.add([self.trail.auditor.shown(ask, post.surface)] if ask else ())
         row = columns(post)
-        await self.change(insert_of_ask("posts", row, key=("ask", "surface")), row)
+        await self.change(insert_of_ask("posts", tuple(row), key=("ask", "surface")), row)
         for handle in handles:
             await self.change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
         known = ChainMap(self.changes.posts, self.committed.posts).get(post.ask_id)
@@ -386,31 +390,37 @@ class SqlTransaction:
         await self.change(_SAVE_MESSAGE_POST, post)
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> Sequence[Record]:
-        with self._checked():
+        self._check()
+        try:
             return await self.connection.rows(sql, parameters)
+        except StoreError as error:
+            self.failed = error
+            raise
 
     async def change(self, sql: str, parameters: Parameters) -> int:
-        with self._checked():
-            self.wrote = True
+        self._check()
+        self.wrote = True
+        try:
             return await self.connection.change(sql, parameters)
+        except StoreError as error:
+            self.failed = error
+            raise
 
     async def change_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        with self._checked():
-            self.wrote = True
+        self._check()
+        self.wrote = True
+        try:
             await self.connection.change_each(sql, rows)
+        except StoreError as error:
+            self.failed = error
+            raise
 
-    @contextmanager
-    def _checked(self) -> Iterator[None]:
+    def _check(self) -> None:
         if self.over:
             raise RuntimeError("a transaction was used after its work had returned")
         # The error may have rolled everything back: what came after it would stand alone.
         if self.failed is not None:
             raise self.failed
-        try:
-            yield
-        except StoreError as error:
-            self.failed = error
-            raise
 
     def _one(self, rows: Sequence[Record]) -> Ask | None:
         return self.unreadable.first(QUESTION, rows)

@@ -24,6 +24,7 @@ from tests.fakes.remote import ERAS, RawAgent, open_door
 from tests.fakes.web import TOKEN, running_web
 
 PATIENCE = 20.0
+LINE = "\r\n"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,6 +107,10 @@ SHAPES = {
     "encoding-misspelt": "Transfer-Encoding: xchunked\r\n\r\n{chunked}",
     "encoding-twice": "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n{chunked}",
     "encoding-of-two": "Transfer-Encoding: gzip, chunked\r\n\r\n{chunked}",
+    "encoding-of-nothing-first": "Transfer-Encoding: identity\r\n"
+    "Transfer-Encoding: chunked\r\n\r\n{chunked}",
+    "body-of-another-protocol": "Connection: Upgrade\r\nUpgrade: h2c\r\n"
+    "Content-Length: {n}\r\n\r\n{body}",
     "space-before-colon": "Transfer-Encoding : chunked\r\n\r\n{chunked}",
     "chunk-without-length": "Transfer-Encoding: chunked\r\n\r\nzz\r\n{body}\r\n0\r\n\r\n",
     "chunk-negative": "Transfer-Encoding: chunked\r\n\r\n-2\r\n{body}\r\n0\r\n\r\n",
@@ -126,6 +131,54 @@ async def test_a_request_that_could_be_read_in_two_ways_is_refused_and_the_conne
         assert status in (400, 408), name
         assert await entrance.untouched(), name
     assert [it for it in caplog.records if it.levelno >= logging.WARNING] == []
+
+
+OLD = ["GET /healthz", "GET /healthz HTTP/0.9", "GET /healthz HTTP/2.0", "GET /healthz HTTP/1.1"]
+
+
+async def test_another_version_and_a_request_to_nobody_are_refused(entrance: Entrance) -> None:
+    for line in OLD:
+        hosts = "" if line.endswith("1.1") else f"Host: {entrance.host}\r\n"
+        assert await entrance.hears(f"{line}\r\n{hosts}\r\n") == [400], line
+
+
+async def test_a_header_behind_the_body_is_none(entrance: Entrance) -> None:
+    lines = entrance.head.splitlines(keepends=True)
+    (token,) = [line for line in lines if line.lower().startswith("authorization:")]
+    body = f"Transfer-Encoding: chunked\r\n\r\n{chunked(entrance.body)}"
+    (status,) = await entrance.hears(
+        f"{''.join(lines).replace(token, '')}{body.removesuffix(LINE)}{token}{LINE}"
+    )
+    assert status == 401
+    assert await entrance.untouched()
+
+
+async def test_what_comes_before_nonsense_is_answered_and_nothing_after_it(
+    entrance: Entrance,
+) -> None:
+    good = f"GET /x HTTP/1.1\r\nHost: {entrance.host}\r\n\r\n"
+    status, *others = await entrance.hears(f"{good}nonsense\r\n\r\n{good}")
+    assert status in (303, 404)
+    assert others in ([], [400])
+
+
+async def test_requests_without_end_that_wait_for_their_turn_are_not_collected(
+    entrance: Entrance,
+) -> None:
+    good = f"GET /x HTTP/1.1\r\nHost: {entrance.host}\r\n\r\n"
+    assert len(await entrance.hears(good * 5_000)) < 100
+
+
+ENDLESS = {
+    "a-chunks-extension": "2;" + "x" * 200_000,
+    "trailers": "2\r\n{}\r\n0\r\nX-A: " + "a" * 200_000,
+}
+
+
+@pytest.mark.parametrize("shape", ENDLESS)
+async def test_what_has_no_end_beside_a_body_is_cut_off(entrance: Entrance, shape: str) -> None:
+    rest = f"Transfer-Encoding: chunked\r\n\r\n{ENDLESS[shape]}"
+    assert await entrance.hears(entrance.head + rest) in ([], [400])
 
 
 async def test_a_body_that_does_not_end_is_408(entrance: Entrance) -> None:

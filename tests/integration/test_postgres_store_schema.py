@@ -22,7 +22,7 @@ from chatbridge.store.postgres import election, file_copies, migrate, tokens
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address, connect
 from chatbridge.store.postgres.sql import translated
-from chatbridge.store.rows import STATE, ask_row, columns, insert, insert_of_ask
+from chatbridge.store.rows import ask_row, changed_row, columns, insert, insert_of_ask
 from tests.contract.asks import a_call, an_ask
 from tests.fakes.postgres import Postgres, value
 
@@ -41,9 +41,11 @@ STATEMENTS = {
     }.items()
 }
 STATEMENTS["ASK_TIMES"] = ASK_TIMES
-STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(ask_row(an_ask(), *STATE))
+STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(tuple(changed_row(an_ask(), None)))
 STATEMENTS["ADD_ASK"] = insert("asks", ask_row(an_ask()))
-STATEMENTS["SAVE_CALL"] = insert_of_ask("calls", columns(a_call(an_ask())), key=("link", "request"))
+STATEMENTS["SAVE_CALL"] = insert_of_ask(
+    "calls", tuple(columns(a_call(an_ask()))), key=("link", "request")
+)
 STATEMENTS["ADD_AUDIT_LINES"] = audit._insert(2)
 STATEMENTS["SAVE_POST"] = insert_of_ask("posts", Post.__slots__, key=("ask", "surface"))
 FROZEN = {

@@ -16,7 +16,7 @@ import pytest
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Attachment, Post
 from chatbridge.store import audit, search, sql_store, transaction
-from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
+from chatbridge.store.rows import changed_row, columns, insert_of_ask
 from chatbridge.store.sqlite import migrate
 from chatbridge.store.sqlite.ask_times import ASK_TIMES
 from chatbridge.store.sqlite.store import SqliteStore
@@ -29,8 +29,10 @@ STATEMENTS = {
     for name, value in vars(module).items()
     if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
 }
-STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(ask_row(an_ask(), *STATE))
-STATEMENTS["SAVE_CALL"] = insert_of_ask("calls", columns(a_call(an_ask())), key=("link", "request"))
+STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(tuple(changed_row(an_ask(), None)))
+STATEMENTS["SAVE_CALL"] = insert_of_ask(
+    "calls", tuple(columns(a_call(an_ask()))), key=("link", "request")
+)
 STATEMENTS["SAVE_POST"] = insert_of_ask("posts", Post.__slots__, key=("ask", "surface"))
 FROZEN = {
     "0001_initial.sql": "d964c85e2cb49a6fceff4f62ad245d2cf7dde53707b1cf6bb354faf3e4661dfc",

@@ -8,6 +8,7 @@ certificate: a certificate of the owner's, for https without a proxy
 secure_context: whether an address can be used by a phone, and leads to this hub
 limits: how many connections there may be, and who makes way when they are too many
 server: sockets and HTTP connections, on uvicorn
+strict_http: what is refused of what httptools reads
 guard: hosts, origins, tokens and sessions that are let in; headers of every response
 sessions: browsers that are logged in
 pages: the list, an ask with its form, the history, statistics, the log-in

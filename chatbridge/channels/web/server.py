@@ -21,7 +21,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.types import ASGIApp, Scope
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.server import ServerState
 
 from chatbridge.channels.web.certificate import Certificate
@@ -32,6 +32,7 @@ from chatbridge.channels.web.limits import (
     ConnectionLimits,
     Evictable,
 )
+from chatbridge.channels.web.strict_http import StrictHttp
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.tasks import end_tasks
 
@@ -123,7 +124,7 @@ def _bound(host: str, port: int, by: Listener) -> socket.socket:
     return listener
 
 
-class _Connection(H11Protocol):
+class _Connection(StrictHttp):
     """A connection that must make its requests soon and read the answers, or make room for
     others."""
 

@@ -306,10 +306,10 @@ class Broker:
                 return error
             if after is before:
                 return after, False
-            if before.open and transitions.is_undelivered(after):
-                # A caller waits in this process, holds a ticket, or may reconnect after a start.
-                has_caller = ask_id in self._waiting or bool(await tx.live_calls(ask_id))
-                after = replace(after, kept=not has_caller)
+            if (
+                before.open and transitions.is_undelivered(after) and ask_id not in self._waiting
+            ):  # a caller may hold a ticket, or reconnect after a start
+                after = replace(after, kept=not await tx.live_calls(ask_id))
             if not await tx.save_ask(after, was=before.status):
                 return AskEnded(ask_id, status="by another")
             return after, True

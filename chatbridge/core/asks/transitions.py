@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from chatbridge.core.errors import AskEnded
@@ -133,11 +134,11 @@ def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, pol
     """Answer the ask, in time or after its time-out. :raises AskEnded:"""
     outcome = Outcome(at=now, answers=answers, by=by, grant=grant_of(ask, answers))
     kept_until = None if ask.needs_caller else now + policy.late_answer_ttl
-    after = _revised(ask, kept_until=kept_until, delivered_at=None)
+    revise = partial(_revised, ask, kept_until=kept_until, delivered_at=None)
     if ask.open:
-        return replace(after, status=Status.ANSWERED, settled_at=now, outcome=outcome)
+        return revise(status=Status.ANSWERED, settled_at=now, outcome=outcome)
     if takes_late_answer(ask):
-        return replace(after, late=outcome, kept=True)
+        return revise(late=outcome, kept=True)
     raise AskEnded(ask.id, status=ask.status)
 
 

@@ -377,8 +377,7 @@ class WaitingCalls:
             await tx.save_call(replace(call, ended_at=call.ended_at or now))
             if ask.delivered_at is not None or (ask.late is not None and not call.late):
                 return []  # what it carried was the time-out, not the late answer
-            newest = await tx.newest_call(ask.id, link=name.link)
-            if newest is not None and newest.name != name:
+            if await tx.newest_call(ask.id, link=name.link) not in (name, None):
                 return []  # its client asked again, and may have given this call up
             after = transitions.mark_delivered(ask, now=now)
             return [after] if await tx.save_ask(after, was=ask.status) else []
