@@ -242,7 +242,7 @@ async def test_an_empty_database_and_a_newer_one(
     await postgres.sql("INSERT INTO chatbridge VALUES (99)", name_of(team))
     try:
         (found,) = await machine.look(DATABASE)
-        assert "has schema version 99" in found.what
+        assert "is of a newer chatbridge (schema version 99" in found.what
     finally:
         await postgres.sql("DELETE FROM chatbridge WHERE version = 99", name_of(team))
     async with postgres.database(empty=True) as empty:
