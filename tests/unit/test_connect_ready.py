@@ -16,11 +16,10 @@ from chatbridge.cli.agents.hook import HELP
 from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS
 from chatbridge.cli.connect.document import Document, Paragraph, Part
 from chatbridge.cli.connect.hooks import Hooks
-from chatbridge.cli.connect.installed import connected_in, installed_clients
+from chatbridge.cli.connect.installed import Readiness, connected_in, installed_clients, readiness
 from chatbridge.cli.connect.machine import Program, user_folders
 from chatbridge.cli.connect.marked_text import BEGIN, END
 from chatbridge.cli.connect.plans import plan_folder, write
-from chatbridge.cli.connect.readiness import Readiness, readiness
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.client_home import START, WAIT, Home
 from tests.unit.test_connect_jsonc import BLANKS, NAMES, VALUES, written

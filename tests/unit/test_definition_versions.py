@@ -71,6 +71,22 @@ def test_what_has_no_effect_is_remarked_with_its_line() -> None:
     ]
 
 
+def test_a_format_that_is_no_path_and_an_order_that_is_not_wanted_are_no_problem() -> None:
+    found = sub(
+        options=[{"name": "day", "type": "string", "format": "date"}], positional_args_first=False
+    )
+    assert told(found) == []
+    remarks = [(each.path, each.kind) for each in found.remarks]
+    assert remarks == [("subcommand[0].options[0].format", "ignored")]
+
+
+@pytest.mark.parametrize("alias", ["n", "-n"])
+def test_a_switch_of_an_old_file_has_its_alias_as_its_flag(alias: str) -> None:
+    definition = sub(options=[{"name": "dry", "type": "boolean", "alias": alias}]).definition
+    assert definition is not None
+    assert definition.subcommands[0].options[0].flag == "-n"
+
+
 def test_a_newer_version_is_told_with_what_is_known_and_nothing_else() -> None:
     (problem,) = checked("version3.json").problems
     assert (problem.line, problem.path, problem.kind) == (3, "schema", "newer_schema")

@@ -72,6 +72,15 @@ def test_whoever_is_removed_is_let_in_by_neither_list(
         assert ("# the team" if people is TABLES else "# on call") in file.read_text()
 
 
+def test_the_chat_of_whoever_is_removed_goes_with_them_and_the_others_stay(file: Path) -> None:
+    (telegram,) = (it for it in BUILT_IN if it.name == "telegram")
+    file.write_text("[telegram]\nallowed_users = [4242, 4243]\nchat_id = [4242, 4243]\n")
+    change(file, removal(file, "4243").changes)
+    assert telegram.chats_in(load(file).table(telegram)) == (4242,)
+    change(file, removal(file, "4242").changes)
+    assert "chat_id" not in file.read_text()
+
+
 def test_somebody_stays_where_they_have_another_id(file: Path) -> None:
     file.write_text('[[people]]\nname = "Ann"\ntelegram = 4242\nslack = "U00000007"\n')
     change(file, removal(file, "4242").changes)

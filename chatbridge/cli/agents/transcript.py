@@ -37,9 +37,7 @@ class _Record:
         with suppress(OSError, ValueError):
             for line in self._lines():
                 with suppress(ValueError, RecursionError):
-                    entry = json.loads(line)
-                    if isinstance(entry, dict):
-                        yield entry
+                    yield json.loads(line)
 
     def _lines(self) -> Iterator[bytes]:
         if not isinstance(self._path, str):

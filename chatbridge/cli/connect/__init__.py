@@ -3,9 +3,8 @@
 command: `chatbridge connect` and `disconnect`
 catalogue: the clients: where their files are, and what an entry looks like
 machine: where this user's files are, and how this chatbridge is started
-installed: the clients on this machine, and how they are connected
+installed: the clients on this machine: how they are connected, and what they lack
 plans: what would be written, as a diff, and the writing
-readiness: what a connected client still lacks before nobody is at the computer
 document: a file's content with our entry in it, or without
 editing: what the editors have in common
 jsonc: the editor of JSON with comments
@@ -14,7 +13,6 @@ yaml_text: the editor of YAML
 marked_text: the editor of text that is anybody's, with a paragraph of ours
 hooks: our hooks among those of others, written and taken out
 own_hooks: which hooks are ours
-instructions: what agents are told in the owner's name
-opencode_plugin: the plug-in that does for opencode what hooks do elsewhere
+texts: the paragraph for agents, and the plug-in that does for opencode what hooks do elsewhere
 files: reads, replaces and backs up files
 """

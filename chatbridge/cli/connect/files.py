@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from itertools import chain, count
 from pathlib import Path
@@ -17,6 +18,7 @@ from chatbridge.core.errors import ChatbridgeError
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 PRIVATE, SHARED = 0o600, 0o644
+NOT_A_FILE = "{} is not a file. Move it away, and try again."
 
 
 def read(path: Path) -> bytes | None:
@@ -26,16 +28,18 @@ def read(path: Path) -> bytes | None:
         with open(path, "rb", opener=lambda it, how: os.open(it, how | os.O_NONBLOCK)) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ChatbridgeError(f"{path} is not a file.")
+                raise ChatbridgeError(NOT_A_FILE.format(path))
             if status.st_size > MAX_FILE_BYTES:
                 raise ChatbridgeError(f"{path} is larger than {MAX_FILE_BYTES // 1024 // 1024} MB.")
             return file.read()
     except FileNotFoundError:
         return None
     except IsADirectoryError:
-        raise ChatbridgeError(f"{path} is not a file.") from None
+        raise ChatbridgeError(NOT_A_FILE.format(path)) from None
     except OSError as error:
-        raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
+        raise ChatbridgeError(
+            f"{path} cannot be read: {error.strerror}. Check the path and its permissions."
+        ) from None
 
 
 def check_inside(path: Path, folder: Path) -> None:
@@ -114,9 +118,12 @@ def _allowed(real: Path) -> None:
     """:raises ChatbridgeError: a file that is not ours to change."""
     status = real.stat()
     if not status.st_mode & 0o222:
-        raise ChatbridgeError(f"{real} is read-only; something else may look after it.")
+        raise ChatbridgeError(
+            f"{real} is read-only; something else may look after it. Change it there, or allow "
+            f"yourself to write: chmod u+w {shlex.quote(str(real))}"
+        )
     if os.geteuid() not in (0, status.st_uid):
-        raise ChatbridgeError(f"{real} belongs to another user.")
+        raise ChatbridgeError(f"{real} belongs to another user. Run this again as that user.")
 
 
 def _number(path: Path) -> int:

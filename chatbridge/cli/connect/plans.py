@@ -23,9 +23,8 @@ from chatbridge.cli.connect.catalogue import (
 )
 from chatbridge.cli.connect.document import Document, ListItems, Paragraph, Part, ServerEntry
 from chatbridge.cli.connect.hooks import Hooks
-from chatbridge.cli.connect.instructions import instructions
 from chatbridge.cli.connect.machine import Program, UserFolders, program, user_folders
-from chatbridge.cli.connect.opencode_plugin import opencode_plugin
+from chatbridge.cli.connect.texts import instructions, opencode_plugin
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 from chatbridge.link.root import find_root

@@ -15,8 +15,7 @@ from typing import Any
 
 from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.cli.connect.installed import InstalledClient
-from chatbridge.cli.connect.readiness import Readiness, readiness
+from chatbridge.cli.connect.installed import InstalledClient, Readiness, readiness
 from chatbridge.cli.database import asks
 from chatbridge.cli.doctor.clients import agents_elsewhere, connected_clients, limit_of
 from chatbridge.cli.doctor.computer import service

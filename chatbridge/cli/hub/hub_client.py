@@ -117,7 +117,7 @@ class HubClient:
         self._say({**preface, "pid": os.getpid()})
         greeting = self._hear(within=within)
         if greeting.get("chatbridge") != "hub":
-            raise HubUnreachable(str(greeting.get("message") or "the hub does not answer"))
+            raise HubUnreachable(str(greeting.get("message") or UNREADABLE))
 
     def ask(self, do: str, *, within: float | None = REPLY_SECONDS, **given: Any) -> Json:
         """:raises HubRefused: :raises HubUnreachable: it went away, or takes too long."""
@@ -144,13 +144,14 @@ class HubClient:
         data = json.dumps(line).encode() + b"\n"
         if len(data) > MAX_LINE:
             raise HubRefused(
-                f"this is too long for one request ({len(data):,} bytes, at most {MAX_LINE:,})",
+                f"this is too long for one request ({len(data):,} bytes, at most {MAX_LINE:,}). "
+                "Send less at once",
                 kind="ChatbridgeError",
             )
         try:
             self._sock.sendall(data)
         except OSError as error:
-            raise HubGone(f"the hub has gone ({error.strerror})") from None
+            raise HubGone(f"the hub has gone ({error.strerror}). Try again in a moment") from None
 
     def _hear(self, *, within: float | None) -> Json:
         self._sock.settimeout(within)
@@ -166,7 +167,7 @@ class HubClient:
                 "chatbridge doctor"
             ) from None
         except OSError as error:
-            raise HubGone(f"the hub has gone ({error.strerror})") from None
+            raise HubGone(f"the hub has gone ({error.strerror}). Try again in a moment") from None
         line, _, self._rest = self._rest.partition(b"\n")
         try:
             found = json.loads(line)

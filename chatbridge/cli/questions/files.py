@@ -102,7 +102,9 @@ def _content(file: Json) -> bytes:
         with open(file["path"], "rb") as content:
             return content.read()
     except OSError as error:
-        raise ChatbridgeError(f"{file['name']} cannot be read: {error.strerror}") from None
+        raise ChatbridgeError(
+            f"{file['name']} cannot be read: {error.strerror}. See it in the inbox"
+        ) from None
 
 
 def _open(file: Json) -> int:
@@ -135,7 +137,7 @@ def _open(file: Json) -> int:
 
 def _save(files: list[Json], folder: str) -> int:
     if not os.path.isdir(folder):
-        complain(f"There is no folder {folder}")
+        complain(f"There is no folder {folder}. Make it, or choose another one")
         return FAILED
     for file in files:
         print(_create(folder, saved_name(file["name"]), _content(file)))
@@ -161,7 +163,9 @@ def _create(folder: str, name: str, content: bytes) -> str:
         with open(file, "wb") as out:
             out.write(content)
         return path
-    raise ChatbridgeError(f"there are too many files called {name} in {folder}")
+    raise ChatbridgeError(
+        f"there are too many files called {name} in {folder}. Choose another folder"
+    )
 
 
 def readable(paths: list[str]) -> list[str]:
@@ -195,7 +199,9 @@ def attachments(paths: list[str], limits: Json) -> Json:
         with open(path, "rb") as content:
             data = content.read(left + 1)
         if len(data) > left:
-            raise ChatbridgeError(f"{path} is too large to be sent to the hub")
+            raise ChatbridgeError(
+                f"{path} is too large to be sent to the hub. Attach a smaller file, or a part of it"
+            )
         left -= len(data)
         found.append({"data": b64encode(data).decode(), "name": os.path.basename(path)})
     return {"attachments": found}

@@ -78,9 +78,11 @@ def read_secret(file: str) -> str:
                 found = opened.read(MAX_SECRET_CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
-        raise SettingsError(f"{name_of(file)} cannot be read: {why}") from None
+        raise SettingsError(
+            f"{name_of(file)} cannot be read: {why}. Check the path and its permissions"
+        ) from None
     if not found.strip():
-        raise SettingsError(f"{name_of(file)} is empty")
+        raise SettingsError(f"{name_of(file)} is empty. Put the secret into it, and nothing else")
     return found.rstrip("\r\n")
 
 

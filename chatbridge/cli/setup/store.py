@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -67,13 +67,25 @@ def store(given: argparse.Namespace) -> int:
     source = _source(given.source, settings, state, target)
     files = _files_of(source, state)
     tokens = _tokens(files)
+    from chatbridge.store.postgres import copying  # whose extra is there
+
     with ExitStack() as stack:
         if not given.dry_run:  # which only reads the file, as it is at one moment
             if given.stop:
-                _check(source, target, tokens)
+                asyncio.run(copying.check(source, target, tokens=tokens))
                 stack.enter_context(_without_hub(str(state)))
             _lock(stack, state, files)
-        copied = _copied(source, target, files, tokens, rehearse=given.dry_run)
+        with _Progress() as progress:
+            copied = asyncio.run(
+                copying.copy(
+                    source,
+                    target,
+                    files=files,
+                    tokens=tokens,
+                    rehearse=given.dry_run,
+                    progress=progress,
+                )
+            )
         _report(copied, source, target, rehearse=given.dry_run)
         if not given.dry_run:
             # Before the lock is let go: an agent might start a hub on the old database.
@@ -147,12 +159,6 @@ def _lock(locks: ExitStack, state: Path, files: Path) -> None:
             ) from error
 
 
-def _check(source: Path, target: Address, tokens: Sequence[TokenRow]) -> None:
-    from chatbridge.store.postgres.copying import check
-
-    asyncio.run(check(source, target, tokens=tokens))
-
-
 @contextmanager
 def _without_hub(state: str) -> Iterator[None]:
     """Stop it. If that was in vain, say so at the end."""
@@ -166,24 +172,6 @@ def _without_hub(state: str) -> Iterator[None]:
             raise StoreError(f"{error}. {STOPPED}") from error
         say(STOPPED)
         raise
-
-
-def _copied(
-    source: Path, target: Address, files: Path, tokens: Sequence[TokenRow], *, rehearse: bool
-) -> Copied:
-    from chatbridge.store.postgres.copying import copy
-
-    with _Progress() as progress:
-        return asyncio.run(
-            copy(
-                source,
-                target,
-                files=files,
-                tokens=tokens,
-                rehearse=rehearse,
-                progress=progress,
-            )
-        )
 
 
 class _Progress:

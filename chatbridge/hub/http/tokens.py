@@ -8,7 +8,6 @@ it. A file that cannot be read means nobody. Where several hubs share their toke
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import hmac
 import json
@@ -212,6 +211,8 @@ class Tokens(TokenList):
         return self._tokens
 
     async def note_used(self, token: Token, *, now: float) -> None:
+        import asyncio  # which `chatbridge token` does without
+
         key = token.digest[:16]
         if abs(now - self._noted.get(key, 0.0)) < NOTED_EVERY:
             return

@@ -1,15 +1,25 @@
-"""The plug-in for opencode, which has no hooks that run a command: it runs `chatbridge hook` after
-each tool and at the end of a turn, and gives the model what the owner has written.
-
-Not at the end of `opencode run`, which exits then: the message would be lost.
-"""
+"""The texts that are written into clients' files: the paragraph for agents, and a plug-in."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-_TEXT = """\
+_INSTRUCTIONS = """\
+## Ask with chatbridge
+
+There may be nobody at this computer. Call the tool `{ask}` of the MCP
+server `chatbridge` when a decision is not yours to make: several ways are
+reasonable and the choice matters, something cannot be undone, or you need
+what only the owner has. It asks on the owner's phone. Do not end your turn
+with a question in the text: nobody reads it there.
+
+- Ask all you need in one call. Give options, and say which one you would take.
+- If the result is a ticket, call `wait_for_answer` until there is an outcome.
+- If nobody answers, nobody has consented: take the safe way, leave out what
+  cannot be undone, and say at the end what is still open.
+"""
+_OPENCODE_PLUGIN = """\
 import { spawn } from "node:child_process"
 
 const COMMAND = %s
@@ -65,5 +75,12 @@ export const Chatbridge = async ({ client, directory }) => {
 """
 
 
+def instructions(ask_tool: str) -> str:
+    return _INSTRUCTIONS.format(ask=ask_tool)
+
+
 def opencode_plugin(command: Sequence[str]) -> str:
-    return _TEXT % json.dumps(list(command), ensure_ascii=False)
+    """opencode has no hooks that run a command. The plug-in runs `chatbridge hook` after each tool
+    and at the end of a turn, and gives the model what the owner has written. Not at the end of
+    `opencode run`, which exits then: the message would be lost."""
+    return _OPENCODE_PLUGIN % json.dumps(list(command), ensure_ascii=False)
