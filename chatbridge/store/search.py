@@ -26,7 +26,15 @@ from typing import Any
 from chatbridge.core.bounds import sliced
 from chatbridge.core.errors import StoreError
 from chatbridge.store.database import Connection, Record
-from chatbridge.store.grams import MOST_TEXTS, beginning_of, grams_of, index_of, mask_of, places_in
+from chatbridge.store.grams import (
+    MOST_GRAMS,
+    MOST_TEXTS,
+    beginning_of,
+    grams_of,
+    index_of,
+    mask_of,
+    places_in,
+)
 from chatbridge.store.transaction import SqlTransaction
 from chatbridge.store.writer import Writer
 
@@ -63,7 +71,8 @@ def _candidates_sql(grams: str) -> str:
     """  # noqa: S608 - constants
 
 
-WITH_GRAMS = _candidates_sql("IN (SELECT CAST(value AS BIGINT) FROM json_each(:grams))")
+_GRAMS = [f"gram_{number}" for number in range(MOST_GRAMS)]
+WITH_GRAMS = _candidates_sql(f"IN ({', '.join(f':{name}' for name in _GRAMS)})")
 WITH_BEGINNING = _candidates_sql("BETWEEN :first AND :last LIMIT :most_beginnings")
 WAITING = """
     SELECT doc, changes, coalesce(settled_at, at) AS at,
@@ -154,7 +163,7 @@ class SearchIndex:
         given |= {"most_waiting": MOST_WAITING, "most_beginnings": MOST_BEGINNINGS}
         if grams := grams_of(term):
             sql, needed, combined = WITH_GRAMS, len(grams), and_
-            given |= {"grams": json.dumps(grams)}
+            given |= {name: grams[place % len(grams)] for place, name in enumerate(_GRAMS)}
         else:
             sql, needed, combined = WITH_BEGINNING, 1, or_
             given |= zip(("first", "last"), beginning_of(term), strict=True)

@@ -69,8 +69,8 @@ def a_text(some: random.Random, most: int) -> str:
 
 def terms_of(some: random.Random, texts: Sequence[str]) -> list[str]:
     """Parts of them, in any case, and what is in none of them or in many."""
-    terms = [a_text(some, 4) for _ in range(60)]
-    for _ in range(120):
+    terms = [a_text(some, 4) for _ in range(40)]
+    for _ in range(80):
         text = some.choice(texts)
         start = some.randrange(len(text))
         part = text[start : start + some.choice((1, 1, 2, 2, 3, 4, 9, 40))]
@@ -78,7 +78,7 @@ def terms_of(some: random.Random, texts: Sequence[str]) -> list[str]:
     return terms
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_search_finds_what_a_look_at_all_texts_finds_in_the_same_order(
     store: SqlStore, seed: int
 ) -> None:

@@ -14,8 +14,9 @@ CREATE TABLE search_grams (
     segment bigint NOT NULL REFERENCES search_segments (id) ON DELETE CASCADE,
     gram    bigint NOT NULL,
     places  bytea NOT NULL,
-    PRIMARY KEY (segment, gram)
+    PRIMARY KEY (gram, segment)  -- in this order, or the planner would rather read all of it
 );
+CREATE INDEX search_grams_of_segment ON search_grams (segment);
 
 CREATE FUNCTION ask_is_searched() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
