@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import quote
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -59,6 +59,11 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(self)",
 }
+_OF_EACH = [
+    (name.encode(), value.encode())
+    for name, value in {**HEADERS, "cache-control": "no-store"}.items()
+]
+"""Of responses that do not say otherwise."""
 
 
 class Hosts:
@@ -144,12 +149,12 @@ class Guard:
 
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                sent = MutableHeaders(scope=message)
-                for name, value in {**HEADERS, "cache-control": "no-store"}.items():
-                    sent.setdefault(name, value)
+                sent = {name for name, _ in message["headers"]}
+                ours = [header for header in _OF_EACH if header[0] not in sent]
                 if unread:
                     # Otherwise the connection would go on swallowing a body that nobody wants.
-                    sent["connection"] = "close"
+                    ours.append((b"connection", b"close"))
+                message["headers"] = [*message["headers"], *ours]
             await send(message)
 
         try:

@@ -86,8 +86,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def json_text(content: object) -> str:
-    return json.dumps(content, separators=(",", ":"))
+json_text = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def json_response(content: object, *, status: int = 200) -> Response:

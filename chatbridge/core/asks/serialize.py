@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from chatbridge.core.cards.grants import lasting_words
@@ -116,6 +117,7 @@ def attachment_object(attachment: Attachment) -> dict[str, Any]:
     return found | ({"caption": attachment.caption} if attachment.caption else {})
 
 
+@lru_cache(maxsize=1_000)
 def iso(at: float) -> str:
     stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
     return stamp.replace("+00:00", "Z")
