@@ -41,6 +41,7 @@ from chatbridge.channels.telegram.client.response_checks import (
     UNREADABLE,
     Asking,
     Polling,
+    connections,
 )
 from chatbridge.channels.telegram.client.uploads import FILES, opened
 from chatbridge.channels.telegram.render.html import plain_text
@@ -88,14 +89,18 @@ class Api:
         self._hint = hint
         self._patience = patience
         self._warned: set[str] = set()
-        self._asking = Asking(base, connections=CONNECTIONS, patience=patience)
+        self._asking = Asking(
+            read_timeout=patience,
+            pool_timeout=patience,
+            httpx_kwargs=connections(CONNECTIONS),
+        )
         self._files = f"{base}/file/bot{token}/"
         self._bot = Bot(
             token,
             base_url=f"{base}/bot",
             base_file_url=f"{base}/file/bot",
             request=self._asking,
-            get_updates_request=Polling(base, connections=1, patience=patience),
+            get_updates_request=Polling(httpx_kwargs=connections(1)),
         )
 
     async def __aenter__(self) -> Self:

@@ -10,8 +10,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from functools import cache
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -20,15 +19,16 @@ from typing import Any
 import httpx
 from telegram import Update
 from telegram.error import BadRequest, NetworkError, TelegramError, TimedOut
-from telegram.request import HTTPXRequest, RequestData
+from telegram.request import HTTPXRequest
 
 from chatbridge import safe_json
-from chatbridge.channels.kept_connections import KEPT_OPEN, kept_connections
 from chatbridge.channels.telegram.client.attached import attached, check_types
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 
+KEPT_OPEN = 30.0
+"""How long an idle connection is kept: opening one takes longer than sending a message."""
 PIECE = 1 << 16
 AS_IT_IS = {"Accept-Encoding": "identity"}
 NOT_HANDED_OUT = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
@@ -56,7 +56,10 @@ if find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 
-FORM = {"Accept": "*/*", "Content-Type": "application/x-www-form-urlencoded"}
+def connections(number: int) -> dict[str, object]:
+    limits = httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)
+    return {"limits": limits, "verify": _certificates()}
+
 
 # One for all: reading the authorities takes as long as a link's whole start.
 _certificates = cache(httpx.create_ssl_context)
@@ -70,39 +73,16 @@ class Asking(HTTPXRequest):
     """The library writes every answer that is no JSON into the log, whole, with a traceback: for a
     gateway that is down all night, a page every minute."""
 
-    def __init__(self, base: str, *, connections: int, patience: float) -> None:
-        tls = _certificates()
-        limits = httpx.Limits(max_connections=connections, keepalive_expiry=KEPT_OPEN)
-        super().__init__(
-            read_timeout=patience,
-            pool_timeout=patience,
-            httpx_kwargs={"limits": limits, "verify": tls},
-        )
-        self._patience = patience
-        self._kept = kept_connections(base, most=connections, tls=tls)
-
-    async def shutdown(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-        await super().shutdown()
-
     async def do_request(self, url: str, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
-        data: RequestData | None = kwargs.get("request_data")
-        if self._kept is None or data is None or data.contains_files:
-            status, payload = await super().do_request(url, *args, **kwargs)
-        else:
-            path, content = f"/{url.split('/', 3)[3]}", data.url_encoded_parameters().encode()
-            given = kwargs.get("read_timeout")
-            patience = given if isinstance(given, float) else self._patience
-            with _the_librarys_errors():
-                status, _, payload = await self._kept.post(path, content, FORM, patience=patience)
-        if status == HTTPStatus.OK and not url.rpartition("/")[2].startswith("get"):
-            payload = _least(payload, several=url.endswith("/sendMediaGroup"))
+        status, payload = await super().do_request(url, *args, **kwargs)
+        method = url.rpartition("/")[2]
+        if status == HTTPStatus.OK and not method.startswith("get"):
+            payload = _least(payload, several=method == "sendMediaGroup")
         return status, payload
 
     async def download(self, url: str) -> AsyncGenerator[bytes, None]:
         """What is at this address, in pieces. Errors are the library's, as of any request."""
-        with _the_librarys_errors():
+        try:
             async with self._client.stream("GET", url, headers=AS_IT_IS) as answer:
                 status = answer.status_code
                 if status in NOT_HANDED_OUT:
@@ -111,6 +91,10 @@ class Asking(HTTPXRequest):
                     raise NetworkError(str(status))
                 async for piece in answer.aiter_raw(PIECE):
                     yield piece
+        except httpx.TimeoutException as error:
+            raise TimedOut from error
+        except httpx.HTTPError as error:
+            raise NetworkError(f"httpx.{type(error).__name__}") from error
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, object]:
@@ -123,16 +107,6 @@ class Asking(HTTPXRequest):
         if not isinstance(found.get("description"), str | None):
             raise _unreadable(payload)
         return found
-
-
-@contextmanager
-def _the_librarys_errors() -> Iterator[None]:
-    try:
-        yield
-    except httpx.TimeoutException as error:
-        raise TimedOut from error
-    except httpx.HTTPError as error:
-        raise NetworkError(f"httpx.{type(error).__name__}") from error
 
 
 def _unreadable(payload: bytes) -> TelegramError:
