@@ -188,6 +188,7 @@ async def test_a_page_that_opens_later_is_noted_for_each_open_ask_once(web: Web)
     async with stream(web, page=True):
         await until_noted(web, first.id)
         await until_noted(web, second.id)
+    await until_unwatched(web)
     await more_time(web.desk.inbox, first.id, person=OWNER)
     async with stream(web, "Last-Event-ID: 1", page=True) as page:
         await page.next()
@@ -203,6 +204,13 @@ async def until_noted(web: Web, ask_id: str) -> None:
         while True:
             if await web.desk.inbox.post(ask_id, surface="web") is not None:
                 return
+            await asyncio.sleep(0.002)
+
+
+async def until_unwatched(web: Web) -> None:
+    """Once the hub has noticed that no page is open."""
+    async with asyncio.timeout(20):
+        while web.channel.events.watched:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.002)
 
 

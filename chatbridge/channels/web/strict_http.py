@@ -49,7 +49,7 @@ class StrictHttp(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:
-            super().on_header(name, value)
+            super().on_header(name, value.strip(b" \t"))  # the parser leaves the end as it came
 
     def on_headers_complete(self) -> None:
         self._in_head, self._unfinished = False, 0
