@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from chatbridge.channels.checks import Mark
-from chatbridge.cli.connect.plans import plan, write
+from chatbridge.cli.connect.plans import found_clients, plan, write
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.run import Check
@@ -91,6 +92,25 @@ async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connecte
     write(plan("codex"))
     (found,) = await machine.look(CLIENTS)
     assert (found.mark, found.what) == (Mark.FINE, "connected in ~/.codex/config.toml")
+
+
+@pytest.mark.parametrize("client", ["codex", "opencode", "goose"])
+async def test_an_entry_for_a_program_that_has_gone_is_a_problem_until_it_is_connected_anew(
+    machine: Machine, client: str
+) -> None:
+    """As where another installation has written it, which was removed since."""
+    write(plan(client))
+    (connected,) = found_clients()
+    text = connected.file.read_text()
+    connected.file.write_text(text.replace(sys.prefix, "/home/ada/old"))
+    (found,) = await machine.look(CLIENTS)
+    assert found.mark is Mark.PROBLEM
+    assert found.what.startswith("starts /home/ada/old/bin/")
+    assert found.what.endswith(", which is not there any more")
+    assert found.fix == (f"chatbridge connect {client}",)
+    write(plan(client))
+    (found,) = await machine.look(CLIENTS)
+    assert found.mark is Mark.FINE
 
 
 async def test_our_plugin_for_claude_code_connects_it_and_both_are_a_remark(

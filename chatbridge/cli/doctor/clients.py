@@ -76,8 +76,12 @@ def limit_of(found: InstalledClient, longest: float) -> Finding:
     client, limit = found.client, found.gives_up
     name = client.name
     details = {"file": str(found.file), "givesUpAfter": limit, "questionsMayWait": longest}
+    again = f"chatbridge connect {name}{' --project' if found.project else ''}"
     if found.problem is not None:
         return remark(name, found.problem, **details)
+    if found.gone is not None:
+        what = f"starts {shown(found.gone)}, which is not there any more"
+        return problem(name, what, again, **details)
     if found.twice:
         what = "connected twice, because it has our plug-in, too: its agents see every tool twice"
         return remark(name, what, f"claude plugin uninstall {PLUGIN}", **details)
@@ -88,7 +92,6 @@ def limit_of(found: InstalledClient, longest: float) -> Finding:
         how = "by its plug-in" if found.plugin else f"in {display_path(found.file)}"
         return fine(name, f"connected {how}", **details)
     what = f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}"
-    again = f"chatbridge connect {name}{' --project' if found.project else ''}"
     return remark(name, what, f"{again}    (sets it to {possible:.0f})", **details)
 
 
