@@ -328,7 +328,7 @@ def _confined(text: str, within: Sequence[str], path: str, place: RunFolders) ->
 
 
 def _written(value: Scalar) -> str:
-    """Numbers in plain_number decimal: not every program reads 1e-07."""
+    """Numbers in plain decimal: not every program reads 1e-07."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

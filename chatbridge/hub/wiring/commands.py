@@ -132,7 +132,7 @@ async def open_commands(
             await tell_of_new_commands(found, store, clock=clock, tell=tell)
 
         background.keep("commands", operations.run)
-        background.keep("sweeper commands", sweeper.run)
+        background.keep("sweeping commands", sweeper.run)
         background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
         yield Commands(
             tools=offer.tools,
