@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.checks import Mark
-from chatbridge.cli.connect.plans import found_clients, plan, write
+from chatbridge.cli.connect.installed import installed_clients, plan, write
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.run import Check
@@ -100,7 +100,7 @@ async def test_an_entry_for_a_program_that_has_gone_is_a_problem_until_it_is_con
 ) -> None:
     """As where another installation has written it, which was removed since."""
     write(plan(client))
-    (connected,) = found_clients()
+    (connected,) = installed_clients()
     text = connected.file.read_text()
     connected.file.write_text(text.replace(sys.prefix, "/home/ada/old"))
     (found,) = await machine.look(CLIENTS)

@@ -35,6 +35,8 @@ class InstalledClient:
     """Whether the client has our plug-in, and is connected by it."""
     twice: bool = False
     """Whether the file has an entry beside that plug-in."""
+    gone: str | None = None
+    """The program that the entry names, if it is not there any more."""
 
     @property
     def gives_up(self) -> float | None:
@@ -99,7 +101,16 @@ def _looked_at(
         timeout=_timeout(client, tree, entry) if there else None,
         problem=problem,
         project=project,
+        gone=_gone(entry) if there else None,
     )
+
+
+def _gone(entry: dict[str, Any]) -> str | None:
+    command = entry.get("command") or entry.get("cmd")
+    program = command[0] if isinstance(command, list) and command else command
+    if not isinstance(program, str) or not os.path.isabs(program) or os.path.exists(program):
+        return None
+    return program
 
 
 def has_plugin(client: Client, here: UserFolders) -> bool:

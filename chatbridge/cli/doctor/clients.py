@@ -80,7 +80,7 @@ def limit_of(found: InstalledClient, longest: float) -> Finding:
     if found.problem is not None:
         return remark(name, found.problem, **details)
     if found.gone is not None:
-        what = f"starts {shown(found.gone)}, which is not there any more"
+        what = f"starts {display_path(found.gone)}, which is not there any more"
         return problem(name, what, again, **details)
     if found.twice:
         what = "connected twice, because it has our plug-in, too: its agents see every tool twice"
