@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.checks import Mark
-from chatbridge.cli.connect.installed import installed_clients, plan, write
+from chatbridge.cli.connect.installed import installed_clients
+from chatbridge.cli.connect.plans import plan, write
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.run import Check
