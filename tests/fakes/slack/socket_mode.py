@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +53,8 @@ class SocketMode(Workspace):
         self._connections: list[web.WebSocketResponse] = []
         self._waiting: dict[str, Sending] = {}
         self._watching: set[asyncio.Task[None]] = set()
-        self._turn = 0
+        self._turns: Counter[str] = Counter()
+        """By whose doing it is: what the bot does meanwhile changes no person's share."""
 
     async def send(self, kind: str, payload: Json, *, attempt: int = 0) -> Sending:
         sending = Sending(kind=kind, payload=payload, attempt=attempt)
@@ -95,8 +97,10 @@ class SocketMode(Workspace):
             self.swallowing -= 1
             return
         live = [each for each in self._connections if not each.closed]
-        self._turn += 1
-        at = self._turn % (len(live) + self.others) if live else 0
+        event = sending.payload.get("event")
+        by = str(event.get("user")) if isinstance(event, dict) else ""
+        self._turns[by] += 1
+        at = self._turns[by] % (len(live) + self.others) if live else 0
         if at >= len(live):
             return
         envelope = f"e{next(self._numbers)}"
