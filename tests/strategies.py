@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import (
     Agent,
@@ -255,7 +255,7 @@ def drafts(draw: st.DrawFn, asked: tuple[Question, ...]) -> Draft:
     if draw(_coins):  # to the review, where a short walk seldom gets
         draft = _filled(draft, asked)
     for move in draw(_walks):
-        step = form.advance(asked, draft, move(asked, draft))
+        step = filling.advance(asked, draft, move(asked, draft))
         if isinstance(step, form.Moved):
             draft = step.draft
     return draft
@@ -266,7 +266,7 @@ def _filled(draft: Draft, asked: tuple[Question, ...]) -> Draft:
         if len(asked) == 1:
             break
         for event in answering(question, draft.step):
-            moved = form.advance(asked, draft, event)
+            moved = filling.advance(asked, draft, event)
             assert isinstance(moved, form.Moved)
             draft = moved.draft
     return draft
@@ -289,7 +289,7 @@ def asks(draw: st.DrawFn, statuses: Sequence[Status] = tuple(Status)) -> Ask:
     asked = draw(question_lists())
     draft = draw(drafts(asked))
     status = draw(st.sampled_from(statuses))
-    answers = tuple(form.entry_answer(q, e) for q, e in zip(asked, draft.entries, strict=True))
+    answers = tuple(filling.entry_answer(q, e) for q, e in zip(asked, draft.entries, strict=True))
     by = Person(name="Ada", channel="web")
     given = Outcome(at=200.0, answers=answers, by=by)
     by_default = draw(_coins)

@@ -12,7 +12,7 @@ from typing import Any
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling
 from chatbridge.core.messages.message import GO_ON, OwnerMessage, Way, format_for_model
 from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import WHAT_NEXT, Ask, AskRequest, Person, Project, Question
@@ -155,7 +155,7 @@ def _answer(ask: Ask, link: str) -> OwnerMessage | None:
         project=ask.project,
         agent=ask.agent,
         link=link,
-        text="" if text == form.file_names(answer.attachments) else text,
+        text="" if text == filling.file_names(answer.attachments) else text,
         attachments=answer.attachments,
         by=outcome.by or NOBODY,
         at=outcome.at,

@@ -8,7 +8,7 @@ import pytest
 
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Role, State
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -186,7 +186,7 @@ def test_more_time_is_offered_until_the_latest_deadline() -> None:
 
 
 def test_the_screen_for_more_time_has_its_choices_and_a_way_back() -> None:
-    aside = form.advance((SELECT,), new_draft((SELECT,)), form.AskLater(step=0))
+    aside = filling.advance((SELECT,), new_draft((SELECT,)), form.AskLater(step=0))
     assert isinstance(aside, form.Moved)
     shown = card(ask(draft=aside.draft), latest=1_300.0)
     assert [(choice.label, choice.action) for choice in shown.choices] == [

@@ -10,7 +10,7 @@ from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.phrases import clock_time
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.model import Answer, Ask, Attention, Outcome, Priority, Status, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
 from tests.matrix_asks import plain
@@ -280,7 +280,7 @@ def test_a_question_that_takes_it_shows_what_was_asked_back(chat: Chat) -> None:
         form.AskExplain(step=0),
         form.Rephrase(step=0),
     )
-    sent = form.advance(shown.questions, shown.draft, form.Submit(step=shown.draft.step))
+    sent = filling.advance(shown.questions, shown.draft, form.Submit(step=shown.draft.step))
     assert isinstance(sent, form.Answered)
     outcome = Outcome(at=NOW + 60, answers=sent.answers, by=chat.me)
     over = replace(shown, status=Status.ANSWERED, outcome=outcome)
@@ -507,20 +507,20 @@ def test_other_screens_that_are_over_are_one_line() -> None:
 
 def test_a_toast_repeats_what_was_sent() -> None:
     shown = ask(DATABASE)
-    step = form.advance(shown.questions, shown.draft, form.Choose(step=0, option=0))
+    step = filling.advance(shown.questions, shown.draft, form.Choose(step=0, option=0))
     assert toast(shown, step) == "Sent: PostgreSQL in Docker"
-    step = form.advance(LATE.questions, LATE.draft, form.Choose(step=0, option=1))
+    step = filling.advance(LATE.questions, LATE.draft, form.Choose(step=0, option=1))
     assert toast(LATE, step, kept=True) == "Kept: No"
-    step = form.advance(REVIEW.questions, REVIEW.draft, form.Submit(step=REVIEW.draft.step))
+    step = filling.advance(REVIEW.questions, REVIEW.draft, form.Submit(step=REVIEW.draft.step))
     assert toast(REVIEW, step) == "Sent: 3 answers"
 
 
 def test_a_toast_says_why_nothing_happened_and_nothing_for_a_move() -> None:
     shown = ask(CHECKS)
     assert toast(shown, form.STALE) == "That was an older step. Here is the current one."
-    step = form.advance(shown.questions, shown.draft, form.Done(step=0))
+    step = filling.advance(shown.questions, shown.draft, form.Done(step=0))
     assert toast(shown, step) == "Pick at least one, or use Other."
-    step = form.advance(shown.questions, shown.draft, form.Toggle(step=0, option=0, on=True))
+    step = filling.advance(shown.questions, shown.draft, form.Toggle(step=0, option=0, on=True))
     assert toast(shown, step) == ""
     assert toast(shown, form.Cancelled(reason=None)) == "Cancelled."
     assert toast(shown, form.Cancelled(reason="Please explain."), asked_back=True) == "Sent."

@@ -20,7 +20,7 @@ from chatbridge.channels.chat.keyboard import (
     rows,
 )
 from chatbridge.channels.telegram.render.card import TELEGRAM
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.model import Ask
 from tests.telegram_asks import NOW, ask, card, keys, labels, select, text
 
@@ -113,7 +113,7 @@ def test_rows_stand_in_the_order_of_the_thumb() -> None:
         ["Skip", "Done (0)"],
         ["More time…", "Ask back…", "Cancel…"],
     ]
-    moved = form.advance(shown.questions, shown.draft, form.Skip(step=0))
+    moved = filling.advance(shown.questions, shown.draft, form.Skip(step=0))
     assert isinstance(moved, form.Moved)
     second = replace(shown, draft=moved.draft)
     assert labels(drawn(second)) == [
@@ -129,7 +129,7 @@ def test_colour_is_for_what_is_picked_and_for_what_sends() -> None:
     styles = {key.text[-9:]: key.style for key in keys(drawn(shown))}
     assert set(styles.values()) == {None}
     for event in (form.Toggle(step=0, option=0, on=True), form.Text(text="smoke\ntest")):
-        moved = form.advance(shown.questions, shown.draft, event)
+        moved = filling.advance(shown.questions, shown.draft, event)
         assert isinstance(moved, form.Moved)
         shown = replace(shown, draft=moved.draft)
     found = {key.text: key.style for key in keys(drawn(shown))}
@@ -146,7 +146,7 @@ def test_colour_is_for_what_is_picked_and_for_what_sends() -> None:
 
 def test_options_can_be_a_list_of_the_service_that_has_boxes_of_its_own() -> None:
     shown = ask(select("Checks?", "Unit tests", "Load test", multi=True))
-    moved = form.advance(shown.questions, shown.draft, form.Toggle(step=0, option=1, on=True))
+    moved = filling.advance(shown.questions, shown.draft, form.Toggle(step=0, option=1, on=True))
     assert isinstance(moved, form.Moved)
     assert TELEGRAM.buttons
     buttons = replace(TELEGRAM.buttons, boxes=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import (
     MAX_TEXT,
     Answered,
@@ -54,7 +54,7 @@ class Filling:
         self.last: Step | None = None
 
     def put(self, event: Event) -> Step:
-        self.last = form.advance(self.questions, self.draft, event)
+        self.last = filling.advance(self.questions, self.draft, event)
         if isinstance(self.last, Moved | Answered):
             self.draft = self.last.draft
         return self.last
@@ -288,15 +288,15 @@ def test_only_options_have_an_other(question: Question) -> None:
 def test_a_yes_or_no_takes_a_remark_and_a_select_does_not() -> None:
     draft = new_draft((CONFIRM,))
     remarked = form.Choose(step=0, option=0, remark=" Back up first. ")
-    step = form.advance((CONFIRM,), draft, remarked)
+    step = filling.advance((CONFIRM,), draft, remarked)
     assert isinstance(step, form.Answered)
     assert step.answers == (Answer(values=("yes",), custom_text="Back up first."),)
-    blank = form.advance((CONFIRM,), draft, form.Choose(step=0, option=1, remark=" "))
+    blank = filling.advance((CONFIRM,), draft, form.Choose(step=0, option=1, remark=" "))
     assert isinstance(blank, form.Answered)
     assert blank.answers == (Answer(values=("no",)),)
     endless = form.Choose(step=0, option=0, remark="x" * 10_001)
-    assert form.advance((CONFIRM,), draft, endless) == form.TOO_LONG
-    assert form.advance((SELECT,), new_draft((SELECT,)), remarked) == form.UNFIT
+    assert filling.advance((CONFIRM,), draft, endless) == form.TOO_LONG
+    assert filling.advance((SELECT,), new_draft((SELECT,)), remarked) == form.UNFIT
 
 
 def test_a_text_does_not_answer_a_confirm() -> None:

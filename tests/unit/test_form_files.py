@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.approval_form import TAP_IT, advance_approval
 from chatbridge.core.forms.form import Answered, Moved, Refused
 from chatbridge.core.model import Answer, AskBack, Question, View, VoiceMessage, new_draft
@@ -156,8 +156,8 @@ def test_an_undone_answer_keeps_its_files() -> None:
     step = attach(Filling(TEXT))
     assert isinstance(step, Answered)
     sending = replace(step.draft, view=View.SENDING)
-    assert form.advance_sending(sending, form.Attach(attachments=FILES)) == form.ABOUT_TO_BE_SENT
-    undone = form.advance_sending(sending, form.Undo(step=sending.step))
+    assert filling.advance_sending(sending, form.Attach(attachments=FILES)) == form.ABOUT_TO_BE_SENT
+    undone = filling.advance_sending(sending, form.Undo(step=sending.step))
     assert isinstance(undone, Moved)
     assert undone.draft.entries[0].attachments == (PHOTO,)
 

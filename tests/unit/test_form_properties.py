@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import Answered, Cancelled, Moved, Refused
 from chatbridge.core.model import Draft, Option, Question, QuestionType, View, new_draft
 from tests import strategies as some
@@ -34,7 +34,7 @@ def test_no_event_breaks_the_form_and_the_step_never_falls(
 ) -> None:
     asked, draft = situation
     for move in moves:
-        match form.advance(asked, draft, move(asked, draft)):
+        match filling.advance(asked, draft, move(asked, draft)):
             case Moved(draft=after) | Answered(draft=after):
                 same_screen = (after.view, after.at) == (draft.view, draft.at)
                 assert after.step >= draft.step + (not same_screen)
@@ -64,7 +64,7 @@ def test_a_file_that_was_taken_is_lost_only_where_the_person_drops_it(
     asked, draft = situation
     for move in moves:
         event = move(asked, draft)
-        step = form.advance(asked, draft, event)
+        step = filling.advance(asked, draft, event)
         if not isinstance(step, Moved | Answered):
             continue
         asks_back = draft.view is View.EXPLAIN and isinstance(event, form.Text)
@@ -90,7 +90,7 @@ def test_a_stale_event_changes_nothing(
 ) -> None:
     asked, draft = situation
     event = replace(move(asked, draft), step=draft.step + other)
-    assert form.advance(asked, draft, event) == form.STALE
+    assert filling.advance(asked, draft, event) == form.STALE
 
 
 @given(
@@ -115,13 +115,13 @@ def test_a_question_is_never_answered_with_another_ones_value(
             event = form.Speak(recording=replace(event.recording, name=f"sent at {draft.at}"))
         if draft.view is View.REVIEW and send:
             event = form.Submit(step=draft.step)
-        step = form.advance(asked, draft, event)
+        step = filling.advance(asked, draft, event)
         if isinstance(step, Moved):
             draft = step.draft
         elif isinstance(step, Answered):
             for i, (question, answer) in enumerate(zip(asked, step.answers, strict=True)):
                 typed, sent = f"typed at {i}", f"sent at {i}"
-                names = form.file_names(answer.attachments)
+                names = filling.file_names(answer.attachments)
                 labels = {option.label for option in question.choices}
                 own = {typed, names} if question.type is QuestionType.TEXT else labels
                 assert set(answer.values) <= own
@@ -145,7 +145,7 @@ def test_every_form_can_be_finished_from_where_it_is(
             case View.QUESTION:
                 way = some.answering(asked[draft.at], draft.step)
         for event in way:
-            step = form.advance(asked, draft, event)
+            step = filling.advance(asked, draft, event)
             if isinstance(step, Answered):
                 assert len(step.answers) == len(asked)
                 return
@@ -160,11 +160,11 @@ def test_every_form_can_be_cancelled_from_where_it_is(
 ) -> None:
     asked, draft = situation
     if draft.view is not View.CANCEL:
-        step = form.advance(asked, draft, form.AskCancel(step=draft.step))
+        step = filling.advance(asked, draft, form.AskCancel(step=draft.step))
         assert isinstance(step, Moved)
         draft = step.draft
     cancel = form.Cancel(step=draft.step, reason="later")
-    assert form.advance(asked, draft, cancel) == Cancelled(reason="later")
+    assert filling.advance(asked, draft, cancel) == Cancelled(reason="later")
 
 
 @given(situation=situations())
@@ -174,7 +174,7 @@ def test_cancel_and_keep_it_open_lead_back_to_the_same_question(
     asked, before = situation
     draft = before
     for kind in (form.AskCancel, form.Back) if before.view is not View.CANCEL else ():
-        step = form.advance(asked, draft, kind(step=draft.step))
+        step = filling.advance(asked, draft, kind(step=draft.step))
         assert isinstance(step, Moved)
         draft = step.draft
     assert (draft.at, draft.entries, draft.editing) == (before.at, before.entries, before.editing)
@@ -188,8 +188,8 @@ def test_a_draft_that_was_saved_and_loaded_behaves_the_same(
     loaded = DRAFT.validate_json(DRAFT.dump_json(draft))
     assert loaded == draft
     event = move(asked, draft)
-    after = form.advance(asked, draft, event)
-    assert form.advance(asked, loaded, event) == after
+    after = filling.advance(asked, draft, event)
+    assert filling.advance(asked, loaded, event) == after
     if isinstance(after, Moved | Answered):  # what was typed can be saved, too
         assert DRAFT.validate_json(DRAFT.dump_json(after.draft)) == after.draft
 
@@ -200,7 +200,7 @@ def test_the_review_never_lacks_a_required_answer(
 ) -> None:
     asked, draft = situation
     if draft.view is View.REVIEW:
-        step = form.advance(asked, draft, form.Submit(step=draft.step))
+        step = filling.advance(asked, draft, form.Submit(step=draft.step))
         assert isinstance(step, Answered)
 
 
@@ -217,7 +217,7 @@ def test_toggles_come_to_the_same_in_any_order_and_number(
     for order in permutations(states.items()):
         draft = new_draft(asked)
         for option, on in order * repeats:
-            step = form.advance(asked, draft, form.Toggle(step=0, option=option, on=on))
+            step = filling.advance(asked, draft, form.Toggle(step=0, option=option, on=on))
             assert isinstance(step, Moved)
             draft = step.draft
         ends.add(draft)

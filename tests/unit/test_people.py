@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.asks.deadlines import Due, all_due, apply_due
 from chatbridge.core.errors import RoleMissing
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.model import Agent, Ask, Attention, Handover, Person, Priority, QuietRule
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy, Sound
@@ -275,7 +275,7 @@ def test_nobody_goes_by_the_name_of_one_of_the_people() -> None:
 
 
 def shared(ask: Ask, event: Any, *, by: Person, team: Team = TEAM) -> form.Step:
-    step = form.advance(ask.questions, ask.draft, event)
+    step = filling.advance(ask.questions, ask.draft, event)
     return sharing.settle(ask, step, by=by, now=0.0, team=team)
 
 
@@ -299,7 +299,7 @@ def test_it_can_be_handed_only_to_who_may_answer_it() -> None:
     assert there == ["Ann", "Bob"]
     from_ann = sharing.colleagues(ask, TEAM, surface="telegram:1") or ()
     assert [it.name for it in from_ann] == ["Bob"]
-    asked = form.advance(ask.questions, ask.draft, form.AskHandOver(step=0))
+    asked = filling.advance(ask.questions, ask.draft, form.AskHandOver(step=0))
     assert isinstance(asked, form.Moved)
     ask = replace(ask, draft=asked.draft)
     handed = shared(ask, form.HandOver(step=1, to=BOB.key), by=ANN_HERE)

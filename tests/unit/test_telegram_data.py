@@ -27,7 +27,7 @@ from chatbridge.channels.chat.callback_data import (
     selected,
 )
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.messages.agents import ConnectedAgent
 from chatbridge.core.model import Agent, Project
@@ -163,9 +163,9 @@ def test_typed_words_never_go_into_a_button(action: Action) -> None:
 
 def test_the_review_counts_as_the_last_question() -> None:
     shown = ask(text("One?"), confirm("Two?"))
-    moved = form.advance(shown.questions, shown.draft, form.Text(text="typed"))
+    moved = filling.advance(shown.questions, shown.draft, form.Text(text="typed"))
     assert isinstance(moved, form.Moved)
-    reviewed = form.advance(shown.questions, moved.draft, form.Choose(step=1, option=0))
+    reviewed = filling.advance(shown.questions, moved.draft, form.Choose(step=1, option=0))
     assert isinstance(reviewed, form.Moved)
     assert reviewed.draft.at == 2
     shown = ask(*shown.questions, draft=reviewed.draft)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
 from chatbridge.core.forms.typed_input import Unclear, interpret
 from chatbridge.core.model import Ask, Outcome, Status
@@ -60,7 +60,7 @@ def test_a_word_asks_back_or_is_what_was_asked_for(
     assert interpret(shown, said, next_time=NEXT_TIME) == events
     draft = shown.draft
     for event in events:
-        step = form.advance(shown.questions, draft, event)
+        step = filling.advance(shown.questions, draft, event)
         assert not isinstance(step, form.Refused)
         draft = step.draft if isinstance(step, form.Moved) else draft
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import Choose, Done, Event, Select, Text, Toggle
 from chatbridge.core.forms.typed_input import Action, Unclear, interpret
 from chatbridge.core.model import (
@@ -374,7 +374,7 @@ def test_every_text_is_taken_or_refused_kindly(shown: Ask, data: st.DataObject) 
             assert len(found) == 1
             assert shown.open
             continue
-        step = form.advance(shown.questions, draft, event)
+        step = filling.advance(shown.questions, draft, event)
         if isinstance(step, form.Refused):
             assert step != form.STALE
             assert step != form.UNFIT or not takes_input, event

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.web.request_parsing import events_of
 from chatbridge.core.asks import transitions
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.form import AskMore
 from chatbridge.core.model import Ask, Status, View
 from tests import strategies as some
@@ -49,7 +49,7 @@ def test_a_sheet_of_another_step_is_stale(
 
 @given(ask=open_asks, text=some.texts)
 def test_asking_back_from_any_screen_is_asking_back_from_its_own(ask: Ask, text: str) -> None:
-    if ask.approval or not form.can_ask_back(ask.questions, ask.draft):
+    if ask.approval or not filling.can_ask_back(ask.questions, ask.draft):
         return
     from_here = put(ask, events_of(ask, form.Explain(step=ask.draft.step), text))[1]
     there = replace(ask, draft=replace(ask.draft, view=View.EXPLAIN))

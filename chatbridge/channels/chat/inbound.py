@@ -50,7 +50,7 @@ from chatbridge.core.errors import (
     RoleMissing,
     UnknownAsk,
 )
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.approval_form import TAP_IT, allows
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.typed_input import (
@@ -514,6 +514,6 @@ def _opened(ask: Ask) -> tuple[tuple[form.Event, ...], Ask]:
     if not takes_late_answer(ask) or ask.draft.late:
         return (), ask
     opening = form.AnswerAnyway(step=ask.draft.step)
-    opened = form.advance(ask.questions, ask.draft, opening)
+    opened = filling.advance(ask.questions, ask.draft, opening)
     assert isinstance(opened, form.Moved)
     return (opening,), replace(ask, draft=opened.draft)

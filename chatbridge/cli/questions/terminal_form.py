@@ -13,7 +13,7 @@ from chatbridge import markdown
 from chatbridge.core.cards.attached import CLIP, format_size
 from chatbridge.core.cards.build import answer_text
 from chatbridge.core.exact_text import distinguish_labels
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.forms.typed_times import read_plus
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
@@ -102,7 +102,7 @@ class TerminalForm:
 
     def _put(self, *events: form.Event) -> Reply:
         for event in events:
-            match form.advance(self.questions, self._draft, event):
+            match filling.advance(self.questions, self._draft, event):
                 case form.Moved(draft=draft):
                     self._draft = draft
                 case form.Answered(answers=answers):
@@ -120,13 +120,15 @@ class TerminalForm:
 
     def _ask_back(self, line: str) -> Reply:
         """The reason with which it is cancelled: what the agent should do about its question."""
-        opened = form.advance(self.questions, self._draft, form.AskExplain(step=self._draft.step))
+        opened = filling.advance(
+            self.questions, self._draft, form.AskExplain(step=self._draft.step)
+        )
         assert isinstance(opened, form.Moved)
         step, what = opened.draft.step, line.removeprefix(EXPLAIN).strip()
         event: form.Event = form.Text(step=step, text=what) if what else form.Explain(step=step)
         if line == REPHRASE:
             event = form.Rephrase(step=step)
-        match form.advance(self.questions, opened.draft, event):
+        match filling.advance(self.questions, opened.draft, event):
             case form.Cancelled(reason=reason):
                 return Reply(asks_back=reason)
             case refused:
@@ -201,7 +203,7 @@ class TerminalForm:
         lines = self._heading("check and send")
         entries = zip(self.questions, self._draft.entries, strict=True)
         for number, (question, entry) in enumerate(entries, 1):
-            answer = answer_text(form.entry_answer(question, entry)) or "(skipped)"
+            answer = answer_text(filling.entry_answer(question, entry)) or "(skipped)"
             lines += [f"{number}. {_plain(question)}", f"   {answer}", ""]
         last = "Nothing has been sent yet. Enter sends it, a number changes that answer."
         return "\n".join([*lines, last])

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from chatbridge.core.errors import AskEnded
-from chatbridge.core.forms import approval_form, form
+from chatbridge.core.forms import approval_form, filling, form
 from chatbridge.core.model import (
     ALLOW_SESSION,
     DENY,
@@ -75,13 +75,13 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
     """Apply a form event to the draft of an ask. :raises AskEnded: the ask takes no more input."""
     anyway = isinstance(event, form.AnswerAnyway)
     if ask.open and ask.draft.view is View.SENDING:
-        return form.advance_sending(ask.draft, event)
+        return filling.advance_sending(ask.draft, event)
     if ask.open and ask.approval:
         return approval_form.advance_approval(ask.questions[0], ask.draft, event)
     if ask.open:
-        return form.UNFIT if anyway else form.advance(ask.questions, ask.draft, event)
+        return form.UNFIT if anyway else filling.advance(ask.questions, ask.draft, event)
     if takes_late_answer(ask) and (ask.draft.late or anyway):
-        return form.advance(ask.questions, ask.draft, event)
+        return filling.advance(ask.questions, ask.draft, event)
     raise AskEnded(ask.id, status=ask.status)
 
 
@@ -116,10 +116,10 @@ def send(ask: Ask, *, now: float, policy: Policy) -> Ask:
     assert ask.draft.by is not None
     due = min(now, ask.draft.send_at or now)
     if ask.needs_caller and now - due > APPROVAL_FETCH_SECONDS:
-        undone = form.advance_sending(ask.draft, form.Undo(step=ask.draft.step))
+        undone = filling.advance_sending(ask.draft, form.Undo(step=ask.draft.step))
         assert isinstance(undone, form.Moved)
         return _revised(ask, draft=undone.draft)
-    answers = form.draft_answers(ask.questions, ask.draft)
+    answers = filling.draft_answers(ask.questions, ask.draft)
     return answer(ask, answers, by=ask.draft.by, now=due, policy=policy)
 
 
@@ -303,7 +303,7 @@ def _declared_answers(ask: Ask) -> tuple[Answer, ...]:
     answers = []
     for question, entry in zip(ask.questions, ask.draft.entries, strict=True):
         default = question.on_timeout and replace(question.on_timeout, decided_by="timeout")
-        answer = form.entry_answer(question, entry) if entry.done else default or Answer()
+        answer = filling.entry_answer(question, entry) if entry.done else default or Answer()
         if answer.skipped and question.required:
             return ()
         answers.append(answer)

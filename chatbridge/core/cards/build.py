@@ -26,7 +26,7 @@ from chatbridge.core.cards.grants import GRANT_VIEWS, grant_choices, grant_sente
 from chatbridge.core.cards.phrases import format_finished, format_urgency
 from chatbridge.core.cards.sharing import colleague_choices, sharing_lines
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
-from chatbridge.core.forms import approval_form, form
+from chatbridge.core.forms import approval_form, filling, form
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -157,7 +157,7 @@ def _entered(ask: Ask) -> str | None:
     if entry.ask_back is not None:
         return None
     if entry.text is not None and question.type is QuestionType.CONFIRM:
-        return said_to(question, form.entry_answer(question, entry))
+        return said_to(question, filling.entry_answer(question, entry))
     return entry.text
 
 
@@ -251,7 +251,7 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     outcome = ask.late or ask.outcome
     answers: Sequence[Answer | None] = [None] * len(ask.questions)
     if view is not None:
-        answers = form.draft_answers(ask.questions, ask.draft)
+        answers = filling.draft_answers(ask.questions, ask.draft)
     elif outcome and outcome.answers and not ask.approval:
         answers = outcome.answers
     edits = view is View.REVIEW
@@ -281,7 +281,7 @@ def answer_text(answer: Answer) -> str | None:
     texts = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
     if answer.attachments:
         files = [f"{CLIP}\N{NO-BREAK SPACE}{file_label(each)}" for each in answer.attachments]
-        texts = [text for text in texts if text != form.file_names(answer.attachments)] + files
+        texts = [text for text in texts if text != filling.file_names(answer.attachments)] + files
     said = ", ".join(map(visible, texts))
     if answer.ask_back is None:
         return said
@@ -353,7 +353,7 @@ def _buttons(
     if can_wait:
         buttons.append(_tap(ask, Role.LATER))
     if not ask.needs_caller:
-        if form.can_ask_back(ask.questions, ask.draft):
+        if filling.can_ask_back(ask.questions, ask.draft):
             buttons.append(_tap(ask, Role.EXPLAIN))
         buttons.append(_tap(ask, Role.CANCEL))
     return tuple(buttons)

@@ -2,7 +2,8 @@
 
 Modules:
 
-    form: the events of a person, and the state machine of questions that they drive
+    form: what a person can do on a form, and what can come of it
+    filling: how a form is filled in: the state machine of questions
     approval_form: the state machine of approvals
     typed_input: what a typed text means
     typed_times: times as people type them, for more time, snoozing and quiet hours

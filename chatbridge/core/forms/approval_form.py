@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.core.forms import form
+from chatbridge.core.forms import filling, form
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Draft, Entry, Question, Subject, View
 from chatbridge.core.nights.hours import HOUR
 from chatbridge.core.text import encodable
@@ -29,7 +29,7 @@ def advance_approval(question: Question, draft: Draft, event: form.Event) -> for
             if unread(question, draft):
                 return UNREAD
             if question.subject and question.subject.destructive:
-                return form.show(draft, view=View.CONFIRM_DESTRUCTIVE)
+                return filling.show(draft, view=View.CONFIRM_DESTRUCTIVE)
             return _decide(question, draft, ALLOW)
         case View.CONFIRM_DESTRUCTIVE, form.Choose(option=option) if option == ALLOW:
             return _decide(question, draft, ALLOW)
@@ -38,28 +38,28 @@ def advance_approval(question: Question, draft: Draft, event: form.Event) -> for
             return _decide(question, draft, ALLOW_SESSION) if fits else form.UNFIT
         case View.QUESTION, form.AskMore() if scopes:
             first = View.SCOPE if len(scopes) > 1 else View.HOW_LONG
-            return UNREAD if unread(question, draft) else form.show(draft, view=first, scope=0)
+            return UNREAD if unread(question, draft) else filling.show(draft, view=first, scope=0)
         case View.SCOPE, form.Pick(option=option) if 0 <= option < len(scopes):
-            return form.show(draft, view=View.HOW_LONG, scope=option)
+            return filling.show(draft, view=View.HOW_LONG, scope=option)
         case View.HOW_LONG, form.Pick(option=option) if 0 <= option < len(times):
-            return form.show(draft, view=View.CONFIRM_GRANT, lasting=times[option])
+            return filling.show(draft, view=View.CONFIRM_GRANT, lasting=times[option])
         case _, form.ShowAll() if unread(question, draft):
-            return form.show(draft, whole=True)
+            return filling.show(draft, whole=True)
         case view, form.Other() if view is not View.OTHER:
-            return form.show(draft, view=View.OTHER)
+            return filling.show(draft, view=View.OTHER)
         case _, (form.AskLater() | form.ShowNow() | form.Postponing()):
-            return form.postpone(draft, event)
+            return filling.postpone(draft, event)
         case _, (form.Take() | form.Release() | form.AskHandOver() | form.HandOver()):
-            return form.share(draft, event)
+            return filling.share(draft, event)
         case View.CONFIRM_GRANT, form.Back():
-            return form.show(draft, view=View.HOW_LONG)
+            return filling.show(draft, view=View.HOW_LONG)
         case View.HOW_LONG, form.Back() if len(scopes) > 1:
-            return form.show(draft, view=View.SCOPE)
+            return filling.show(draft, view=View.SCOPE)
         case view, form.Back() if view is not View.QUESTION:
-            return form.show(draft, view=View.QUESTION)
+            return filling.show(draft, view=View.QUESTION)
         case View.OTHER, form.Text(text=text):
             reason = encodable(text).strip()
-            return form.check_text(reason) or _decide(question, draft, DENY, reason)
+            return filling.check_text(reason) or _decide(question, draft, DENY, reason)
         case _, (form.Text() | form.Attach() | form.Speak()):
             return TAP_IT
     return form.UNFIT
@@ -92,4 +92,4 @@ def _decide(
 ) -> form.Answered:
     entry = Entry(picked=(verdict,), text=reason, done=True)
     after = replace(draft, entries=(entry,), step=draft.step + 1)
-    return form.Answered(draft=after, answers=(form.entry_answer(question, entry),))
+    return form.Answered(draft=after, answers=(filling.entry_answer(question, entry),))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.build import SIDE_VIEWS, build_card
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
-from chatbridge.core.forms import approval_form, form
+from chatbridge.core.forms import approval_form, filling, form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
 from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_later, read_plus
@@ -279,7 +279,7 @@ def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | U
 
 def _ask_back_events(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
     """Return the events that ask back, by way of its screen."""
-    if not ask.open or ask.what_next or not form.can_ask_back(ask.questions, ask.draft):
+    if not ask.open or ask.what_next or not filling.can_ask_back(ask.questions, ask.draft):
         return None
     there = card.view is View.EXPLAIN
     way = () if there else (form.AskExplain(step=card.step),)
