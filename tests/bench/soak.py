@@ -100,7 +100,7 @@ class Soak:
                 if again is not None:
                     await self._hears(link, again)
                 again = await self._works(link)
-            self.pids.discard(link.pid)
+                self.pids.discard(link.pid)
 
     async def _works(self, link: Client) -> int | None:
         """Until it is to end. Return what it had asked as it was killed."""
