@@ -1,17 +1,22 @@
 """Single-use codes that log a browser in to the inbox, and proofs that an address leads to it.
 
-Part of the core because the hub creates them before any channel is imported.
+Owns their list, which is one note of the store: `chatbridge setup` shows a code, and restarts the
+hub before it is used. Part of the core because the hub creates them before any channel is imported.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from enum import Enum, auto
 
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 
 CODE_SECONDS = 600
+CHANNEL, KEY = "web", "login-codes"
 PROOF_HEADER = "x-chatbridge-proof"
 """Of a request to `/healthz` that asks for a proof."""
 
@@ -40,29 +45,49 @@ class LoginCodes:
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._codes: dict[bytes, tuple[float, CodeUse]] = {}
+        self._inbox: AskActions | None = None
+        self._codes: dict[str, tuple[float, CodeUse]] = {}
         """By hash: when the code expires, and the result of its next use."""
         self._misses: dict[str, list[float]] = {}
         self._proofs: dict[str, str] = {}
 
-    def new(self, *, by_token: bool) -> str:
+    async def load(self, inbox: AskActions) -> None:
+        """Load what the last hub stored there. Entries of another form are ignored."""
+        self._inbox = inbox
+        note = await inbox.note(CHANNEL, KEY)
+        try:
+            found = json.loads(note.value) if note else []
+        except ValueError:
+            found = []
+        for each in found if isinstance(found, list) else []:
+            match each:
+                case [str(hashed), int() | float() as ends, str(use)] if use in CodeUse.__members__:
+                    self._codes[hashed] = (ends, CodeUse[use])
+
+    async def new(self, *, by_token: bool) -> str:
+        """:raises StoreError: there is none then"""
         self._forget_old()
         while len(self._codes) >= _CODES_AT_ONCE:
             del self._codes[next(iter(self._codes))]
         letters = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_LETTERS))
         use = CodeUse.ACCEPTED_BY_TOKEN if by_token else CodeUse.ACCEPTED
         self._codes[_hashed(letters)] = (self._clock.time() + CODE_SECONDS, use)
+        await self._save()
         return "-".join(letters[i : i + 4] for i in range(0, _CODE_LETTERS, 4))
 
-    def use(self, code: str, *, address: str) -> CodeUse:
+    async def use(self, code: str, *, address: str) -> CodeUse:
         """Use up a code. Wrong ones are counted for each address. A valid one is always accepted:
-        nobody can guess it, and strangers behind the same address must not lock its owner out."""
+        nobody can guess it, and strangers behind the same address must not lock its owner out.
+
+        :raises StoreError: it is used up, but nobody is to be let in: the next hub would do so, too
+        """
         self._forget_old()
         now = self._clock.time()
         key = _hashed(code)
         ends, use = self._codes.get(key, (0.0, CodeUse.UNKNOWN))
         if use in ACCEPTED:
             self._codes[key] = (ends, CodeUse.USED_BEFORE)
+            await self._save()
             return use
         misses = [at for at in self._misses.get(address, ()) if at > now - _TRIES_SECONDS]
         if len(misses) >= _TRIES:
@@ -84,12 +109,18 @@ class LoginCodes:
     def proof_for(self, question: str) -> str | None:
         return self._proofs.pop(question, None)
 
+    async def _save(self) -> None:
+        assert self._inbox is not None, "not loaded"
+        listed = [[hashed, ends, use.name] for hashed, (ends, use) in self._codes.items()]
+        value, at = json.dumps(listed), self._clock.time()
+        await self._inbox.remember(ChannelState(channel=CHANNEL, key=KEY, value=value, at=at))
+
     def _forget_old(self) -> None:
         now = self._clock.time()
         self._codes = {key: code for key, code in self._codes.items() if code[0] > now}
 
 
-def _hashed(code: str) -> bytes:
+def _hashed(code: str) -> str:
     """Ignores case and dashes, as people type codes without them."""
     letters = "".join(c for c in code.upper() if c.isalnum())
-    return hashlib.sha256(letters.encode()).digest()
+    return hashlib.sha256(letters.encode()).hexdigest()

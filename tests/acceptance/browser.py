@@ -183,6 +183,7 @@ async def running_inbox(
         push=push or Push(),
     )
     async with open_desk(folder, clock=clock, channel=Nowhere(), policy=policy) as desk:
+        await codes.load(desk.inbox)
         supervisor = ChannelSupervisor(desk.delivery, clock=clock)
         supervisor.add("web", lambda: channel, unwatched="no page was open")
         serving = asyncio.create_task(supervisor.run(desk.inbox))
@@ -313,7 +314,7 @@ async def _visit(inbox: RunningInbox, context: BrowserContext) -> Visit:
 
 async def login_link(visit: Visit) -> str:
     """As `chatbridge inbox` prints it."""
-    return f"{visit.inbox.address}/login/{visit.inbox.codes.new(by_token=False)}"
+    return f"{visit.inbox.address}/login/{await visit.inbox.codes.new(by_token=False)}"
 
 
 async def _log_in(visit: Visit) -> None:

@@ -32,7 +32,7 @@ async def test_firefox_rings_answers_closes_and_keeps_its_address_until_it_is_tu
             running_inbox(tmp_path, push=Push(services=(service.address,))) as inbox,
             running_firefox(tmp_path / "profile", path, service, bus=desktop.bus) as firefox,
         ):
-            await firefox.open(f"{inbox.address}/login/{inbox.codes.new(by_token=False)}")
+            await firefox.open(f"{inbox.address}/login/{await inbox.codes.new(by_token=False)}")
             await firefox.press(".primary")
             await firefox.open(f"{inbox.address}/push")
             await firefox.press("#push-on:not([hidden])")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+import urllib.request
 
 from tests.acceptance.wizard import Desk, desk
-from tests.fakes.pty_person import DOWN, ENTER, SPACE, UP, PtyPerson
+from tests.fakes.pty_person import DOWN, ENTER, PATIENCE, SPACE, UP, PtyPerson
 
 CODEX = '# mine\nmodel = "o5"\n'
 
@@ -30,6 +32,24 @@ def to_the_agents(me: PtyPerson) -> None:
     )
     me.press(DOWN, DOWN, ENTER)
     me.expect("Which agents should use it?", "Claude Code", "Codex")
+
+
+def test_the_link_still_logs_in_after_setup_has_restarted_the_hub() -> None:
+    with desk() as here:
+        with here.runs("setup") as me:
+            me.expect("Where do you want to answer?")
+            me.press(UP, ENTER)
+            shown = me.expect("/login/", "❯ 8 hours, through the night")
+            me.press(DOWN, ENTER)
+            me.expect("✓ done.")
+            me.ends(0)
+        address, code = re.findall(r"(http://\S+)/login/(\S+)", shown)[0]
+        request = urllib.request.Request(
+            f"{address}/login", data=f"code={code}".encode(), headers={"Origin": address}
+        )
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(request, timeout=PATIENCE) as page:
+            assert page.url == f"{address}/"
 
 
 def test_the_browser_alone_and_the_agents_that_are_here() -> None:

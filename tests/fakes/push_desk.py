@@ -89,7 +89,7 @@ class PushDesk:
         """A browser that is logged in."""
         headers = {"Origin": self.address, "User-Agent": agent}
         page = await self._stack.enter_async_context(visitor(self.address, headers))
-        code = self.codes.new(by_token=by_token)
+        code = await self.codes.new(by_token=by_token)
         response = await page.post("/login", data={"code": code})
         assert response.status_code == 303, response.text
         return page
@@ -181,6 +181,7 @@ async def running_push(
         open_desk(folder, clock=clock, channel=Nowhere(), policy=policy) as desk,
         AsyncExitStack() as stack,
     ):
+        await codes.load(desk.inbox)
         supervisor = ChannelSupervisor(desk.delivery, clock=clock)
         supervisor.add("web", lambda: channel, unwatched="no page was open")
         running = asyncio.create_task(supervisor.run(desk.inbox))

@@ -59,7 +59,7 @@ class Web:
 
     async def new_code(self) -> str:
         """As `chatbridge inbox` gets one."""
-        return self.codes.new(by_token=False)
+        return await self.codes.new(by_token=False)
 
     async def new_code_of_the_token(self) -> str:
         code: str = (await self.script.post("/api/login-codes")).json()["code"]
@@ -111,6 +111,7 @@ async def running_web(
     async with open_desk(
         folder, clock=clock, channel=channel, policy=policy, attachments=attachments
     ) as desk:
+        await codes.load(desk.inbox)
         running = asyncio.create_task(channel.run(desk.inbox, ready=ready.set))
         async with asyncio.timeout(20):
             await ready.wait()

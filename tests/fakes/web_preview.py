@@ -79,15 +79,13 @@ async def _fill(desk: Desk) -> None:
 
 async def main(port: int) -> None:
     clock = SystemClock()
-    codes = LoginCodes(clock=clock)
+    codes, announced = LoginCodes(clock=clock), list[str]()
     channel = WebChannel(
         host="127.0.0.1",
         port=port,
         token=TOKEN,
         clock=clock,
-        announce_address=lambda address: print(  # noqa: T201
-            f"{address}/login/{codes.new(by_token=False)}", flush=True
-        ),
+        announce_address=announced.append,
         health=Health(agents=lambda: ("shop-api", "billing")),
         codes=codes,
     )
@@ -95,7 +93,12 @@ async def main(port: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with open_desk(Path(folder), clock=clock, channel=channel, policy=policy) as desk:
             await _fill(desk)
-            await channel.run(desk.inbox, ready=lambda: None)
+            await codes.load(desk.inbox)
+            code = await codes.new(by_token=False)
+            await channel.run(
+                desk.inbox,
+                ready=lambda: print(f"{announced[0]}/login/{code}", flush=True),  # noqa: T201
+            )
 
 
 if __name__ == "__main__":

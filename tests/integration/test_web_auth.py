@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.channels.web.guard import HEADERS, Hosts, fits_token
 from chatbridge.channels.web.sessions import MOST_SESSIONS, SESSION_SECONDS, Sessions
-from chatbridge.core.login_codes import CODE_SECONDS
+from chatbridge.core.login_codes import CODE_SECONDS, CodeUse, LoginCodes
 from chatbridge.core.model import ChannelState
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.web import MARK, TOKEN, Web, running_web, visitor
@@ -40,6 +40,16 @@ async def test_a_code_works_once(web: Web) -> None:
     assert replayed.status_code == 401
     assert "This link has already been used. Run chatbridge inbox for a new one." in replayed.text
     assert "set-cookie" not in replayed.headers
+
+
+async def test_the_next_hub_knows_which_codes_are_good_and_which_are_used_up(web: Web) -> None:
+    used, good = await web.new_code(), await web.new_code()
+    await web.browser.post("/login", data={"code": used})
+    later = LoginCodes(clock=web.clock)
+    await later.load(web.desk.inbox)
+    assert await later.use(used, address="") is CodeUse.USED_BEFORE
+    assert await later.use(good, address="") is CodeUse.ACCEPTED
+    assert await later.use(good, address="") is CodeUse.USED_BEFORE
 
 
 async def test_opening_the_link_does_not_use_the_code_up(web: Web) -> None:

@@ -143,5 +143,5 @@ class Api:
         # A cookie that could make more of itself would outlive its 90 days.
         if SESSION in request.scope:
             raise Refusal(403, "a new code needs the token, not a cookie")
-        code = self.site.codes.new(by_token=True)
+        code = await self.site.codes.new(by_token=True)
         return json_response({"code": code, "expiresIn": CODE_SECONDS})

@@ -293,7 +293,7 @@ class Pages:
     async def _log_in(self, request: Request) -> Response:
         code = (await read_form(request, seconds=self.site.body_seconds)).get("code", "")
         address = request.client.host if request.client else ""
-        use = self.site.codes.use(code, address=address)
+        use = await self.site.codes.use(code, address=address)
         if use not in ACCEPTED:
             status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
             problem = PROBLEMS[use]

@@ -265,6 +265,7 @@ async def open_hub(
             faults=lambda: [*store.faults(), *faults.listed()],
         )
         pairing, codes = Pairing(clock=clock), LoginCodes(clock=clock)
+        await codes.load(intake)
 
         def build(spec: ChannelSpec[Any]) -> Channel:
             """Imports the channel's module."""
@@ -333,7 +334,7 @@ async def open_hub(
             await supervisor.run(intake)
 
         async def login_code(_request: Request) -> Json:
-            return {"code": codes.new(by_token=False)}
+            return {"code": await codes.new(by_token=False)}
 
         async def inbox_proof(_request: Request) -> Json:
             question, answer = codes.new_proof()
