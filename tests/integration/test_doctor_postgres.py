@@ -304,6 +304,7 @@ async def test_a_server_that_says_nothing_holds_nobody_up_who_looks_for_tokens(
         machine.set(CHATBRIDGE_STORE=f"postgresql://ada@127.0.0.1:{silent.getsockname()[1]}/team")
         (found,) = await machine.look(Check("agents", clients))
     assert found.mark is Mark.PROBLEM
+    assert found.what.startswith("their tokens cannot be read: ")
     assert found.what.endswith("the server does not answer")
 
 

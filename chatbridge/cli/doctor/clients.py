@@ -51,7 +51,7 @@ def agents_elsewhere(context: DoctorContext) -> list[Finding]:
     try:
         tokens = _tokens(context)
     except ChatbridgeError as error:
-        return [from_error("agents", str(error))]
+        return [from_error("agents", f"their tokens cannot be read: {error}")]
     if used := [token.name for token, at in tokens if at is not None]:
         return [fine("agents", f"over HTTP: {first_of(used)}")]
     if tokens:
