@@ -54,9 +54,6 @@ class Person(Client):
     async def kick(self, room: str, user_id: str) -> None:
         await self._in_room("POST", room, "kick", {"user_id": user_id})
 
-    async def ban(self, room: str, user_id: str) -> None:
-        await self._in_room("POST", room, "ban", {"user_id": user_id})
-
     async def upgrade_room(self, room: str, version: str = VERSION) -> str:
         """The new room, with the tombstone in the old one. Nobody is invited to it."""
         answer = await self._in_room("POST", room, "upgrade", {"new_version": version})
