@@ -14,6 +14,7 @@ import pytest
 
 from chatbridge import __version__, lock_file
 from chatbridge.cli import COMMANDS
+from chatbridge.cli.hub.control import STOPPED
 from tests.fakes.program import CHATBRIDGE, bare
 
 LIGHT = """
@@ -264,7 +265,7 @@ def test_stop_without_a_hub_says_so(state: Path) -> None:
 def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
     process = holder(state, manner)
     done = chatbridge(state, "stop")
-    assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
+    assert (done.returncode, done.stdout) == (0, f"{STOPPED.format(process.pid)}\n")
     os.close(lock_file.acquire(str(state)))
     assert process.wait(10) == -signal.SIGTERM
 
@@ -289,7 +290,7 @@ def test_force_stops_the_hub_whatever_the_settings_say(state: Path) -> None:
     (state / "config.toml").write_text("colour = 1\n")
     process = holder(state, "listening")
     done = chatbridge(state, "stop", "--force")
-    assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
+    assert (done.returncode, done.stdout) == (0, f"{STOPPED.format(process.pid)}\n")
     assert process.wait(10) == -signal.SIGTERM
 
 

@@ -13,6 +13,9 @@ from chatbridge.system.processes import Handle
 
 STOP_SECONDS = 10.0
 TRIES = 5
+STOPPED = (
+    "The hub (pid {}) has stopped. An agent that waits, or the next one that asks, starts another."
+)
 
 
 def stop(given: argparse.Namespace) -> int:
@@ -20,7 +23,7 @@ def stop(given: argparse.Namespace) -> int:
     if not given.force and lock_file.find_holder(state) is not None:
         check_settings()
     pid = end_hub(state)
-    print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
+    print("The hub is not running." if pid is None else STOPPED.format(pid))
     return 0
 
 
