@@ -13,9 +13,7 @@ from chatbridge.system.processes import Handle
 
 STOP_SECONDS = 10.0
 TRIES = 5
-STOPPED = (
-    "The hub (pid {}) has stopped. An agent that waits, or the next one that asks, starts another."
-)
+STOPPED = "The hub (pid {}) has stopped. An agent that waits, or asks next, starts another."
 
 
 def stop(given: argparse.Namespace) -> int:
