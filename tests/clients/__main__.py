@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ STOPPING = threading.Event()
 
 def main() -> int:
     given = _arguments()
+    # What a shell starts with & ignores Ctrl-C, and so would the programs that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     how = isolation.enter()
     print(f"  clients   {how}", flush=True)
     programs = [it for it in PROGRAMS if not given.only or it.name in given.only]
