@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, StoreError
+from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
@@ -16,6 +17,7 @@ T = TypeVar("T")
 
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 60.0
+STORE_RETRY_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -57,6 +59,16 @@ class BackgroundTasks:
             log.info("%s: %s", self._service, error)
         except Exception:
             log.exception("%s: something beside failed", self._service)
+
+
+async def until_stored(put: Callable[[], Awaitable[T]], *, clock: Clock, what: str) -> T:
+    """Return the result of `put`, which is tried until the store takes it."""
+    while True:
+        try:
+            return await put()
+        except StoreError as error:
+            log.warning("%s is not stored yet, trying again: %s", what, error)
+            await clock.sleep(STORE_RETRY_SECONDS)
 
 
 async def race(work: Awaitable[T], ends: Awaitable[object]) -> T | None:

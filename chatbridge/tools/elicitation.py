@@ -15,7 +15,7 @@ import logging
 import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,9 +30,10 @@ from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.attached import CLIP, format_attachments
 from chatbridge.core.cards.outcome_text import WINDOW
-from chatbridge.core.errors import AskEnded, InvalidAnswer, StoreError, UnknownAsk
+from chatbridge.core.errors import AskEnded, InvalidAnswer, UnknownAsk
 from chatbridge.core.model import YES_NO, Answer, Ask, Attachment, Question, QuestionType
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import until_stored
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Elicit, ToolCall
 
@@ -40,7 +41,6 @@ log = logging.getLogger(__name__)
 
 INSTANT = 1.0
 """Seconds within which nobody can decline: the client did it by itself."""
-RETRY = 1.0
 DECLINED = "declined in the agent's window"
 
 
@@ -121,16 +121,8 @@ class Elicitation:
 
 async def _persist(clock: Clock, put: Callable[[], Awaitable[Ask]]) -> None:
     """The client replies once: a full disk must not lose it."""
-    while True:
-        try:
-            await put()
-        except (AskEnded, UnknownAsk):
-            return  # the chats were first
-        except StoreError as error:
-            log.warning("a reply of the client is not stored yet, trying again: %s", error)
-            await clock.sleep(RETRY)
-        else:
-            return
+    with suppress(AskEnded, UnknownAsk):  # the chats were first
+        await until_stored(put, clock=clock, what="a reply of the client")
 
 
 LONGEST_TITLE = 60

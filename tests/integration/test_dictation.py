@@ -24,7 +24,9 @@ from chatbridge.core.model import (
     View,
     VoiceMessage,
 )
+from chatbridge.core.tasks import STORE_RETRY_SECONDS
 from tests.fakes.core_env import COLOUR, OWNER, PATIENCE, World, world
+from tests.fakes.disk import failing
 
 RECORDING = Attachment(
     digest="a" * 64, name="voice.ogg", type="audio/ogg", size=640, kind=AttachmentKind.AUDIO
@@ -70,7 +72,7 @@ async def dictating(
         tasks.add(asyncio.ensure_future(work))
 
     recordings: Any = Recordings(there=there)
-    dictation = Dictation(listener, recordings, spawn, here.inbox)
+    dictation = Dictation(listener, recordings, spawn, here.inbox, here.clock)
     try:
         yield dictation
     finally:
@@ -150,6 +152,23 @@ async def test_a_killed_hub_loses_no_voice_message_and_the_next_one_transcribes_
             dictation.resume(await here.inbox.open_asks())
             heard = await here.until(lambda it: bool(it.draft.voice and it.draft.voice.text))
         assert heard.draft.voice == replace(_waiting(), text="Blue.")
+
+
+async def test_what_was_understood_while_the_store_fails_is_there_once_it_works(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as here:
+        ask, listener = await spoken(here), Listener("Blue.")
+        async with dictating(here, listener) as dictation:
+            async with failing(tmp_path, "asks"):
+                listener.may_end.set()
+                dictation.changed(ask)
+                async with asyncio.timeout(PATIENCE):
+                    await here.clock.until_asleep(STORE_RETRY_SECONDS)
+            here.clock.advance(STORE_RETRY_SECONDS)
+            heard = await here.until(lambda it: bool(it.draft.voice and it.draft.voice.text))
+        assert heard.draft.voice == replace(_waiting(), text="Blue.")
+        assert len(listener.heard) == 1
 
 
 async def test_one_voice_message_is_transcribed_once_however_often_its_ask_changes(

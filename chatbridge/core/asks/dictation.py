@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from chatbridge.core.errors import AskEnded, ChatbridgeError, TranscriptionFailed, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Attachment, Person
-from chatbridge.core.ports import AttachmentStore, Transcriber
+from chatbridge.core.ports import AttachmentStore, Clock, Transcriber
+from chatbridge.core.tasks import until_stored
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +37,13 @@ class Dictation:
         recordings: AttachmentStore,
         spawn: Callable[[Coroutine[Any, Any, object]], None],
         actions: _Form,
+        clock: Clock,
     ) -> None:
         self._transcriber = transcriber
         self._recordings = recordings
         self._spawn = spawn
         self._actions = actions
+        self._clock = clock
         self._under_way: set[tuple[str, str]] = set()
         self._places = asyncio.Semaphore(AT_ONCE)
 
@@ -70,11 +74,12 @@ class Dictation:
                 log.exception("a voice message was not transcribed")
                 problem = FAILED
             event = form.Transcribed(digest=recording.digest, text=text, problem=problem)
-            await self._actions.put(ask_id, event, person=person)
+            put = partial(self._actions.put, ask_id, event, person=person)
+            await until_stored(put, clock=self._clock, what="the text of a voice message")
         except (AskEnded, UnknownAsk):
             pass  # it was answered otherwise meanwhile
         except ChatbridgeError as error:
-            log.warning("the text of a voice message was not stored: %s", error)
+            log.warning("the text of a voice message was not taken: %s", error)
         finally:
             self._under_way.discard((ask_id, recording.digest))
 

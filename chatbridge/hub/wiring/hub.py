@@ -184,7 +184,7 @@ async def open_hub(
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
         if transcriber is not None:
-            dictation = Dictation(transcriber, files, background.spawn, intake)
+            dictation = Dictation(transcriber, files, background.spawn, intake, clock)
             hears_changes.append(dictation.changed)
             dictation.resume([*await store.open_asks(), *await store.history(limit=LATE_ANSWERS)])
 
