@@ -55,6 +55,26 @@ async def test_an_error_inside_of_the_client_is_one_of_the_store(
     assert await FileTable(address).names() == []  # it was tried again
 
 
+async def test_when_a_token_was_used_is_noted_though_the_database_was_away(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shared_tokens.add(address, "ci", now=1.0)
+    tokens = SharedTokens(address, SystemClock())
+    await tokens.look()
+    await tokens.note_used(tokens.all()[0], now=1000.0)
+    with monkeypatch.context() as away:
+        away.setattr(asyncpg.Connection, "execute", _lost)
+        with pytest.raises(StoreError):
+            await tokens.look()
+    await tokens.look()
+    tokens._table.close()
+    assert [used for _, used in await shared_tokens.listed(address)] == [1000.0]
+
+
+async def _lost(*_: object) -> str:
+    raise asyncpg.ConnectionDoesNotExistError("connection was closed")
+
+
 async def test_a_removed_token_counts_no_more_though_reading_them_has_failed(
     address: Address, fails: Callable[[Exception], None]
 ) -> None:

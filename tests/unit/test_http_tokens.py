@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -155,6 +156,16 @@ async def test_when_a_token_was_used_is_noted_to_the_minute(state: str) -> None:
     http_tokens.remove(state, "ci")
     http_tokens.add(state, "ci", now=3000.0)
     assert http_tokens.listed(state)[0][1] is None
+
+
+async def test_tokens_that_are_used_at_the_same_time_are_all_noted(state: str) -> None:
+    for number in range(24):
+        http_tokens.add(state, f"a{number}", now=1.0)
+    tokens = Tokens(state)
+    for use in range(1, 11):
+        now = use * NOTED_EVERY
+        await asyncio.gather(*(tokens.note_used(token, now=now) for token in tokens.all()))
+        assert {used for _, used in http_tokens.listed(state)} == {now}
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────

@@ -47,8 +47,9 @@ class SharedTokens(TokenList):
         """:raises StoreError:"""
         rows = await self._table.rows()
         self._tokens = tuple(Token(row.name, row.created, row.digest) for row in rows)
-        used, self._used = self._used, {}
+        used = dict(self._used)
         await self._table.note_used(used.items())
+        self._used = {it: at for it, at in self._used.items() if used.get(it) != at}
 
     async def run(self) -> None:
         try:

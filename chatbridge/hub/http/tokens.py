@@ -15,7 +15,8 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Protocol
@@ -194,6 +195,7 @@ class Tokens(TokenList):
         self._seen: tuple[int, int, int] | None = None
         self._tokens: list[Token] = []
         self._noted: dict[str, float] = {}
+        self._saving = threading.Lock()
 
     def all(self) -> list[Token]:
         try:
@@ -217,14 +219,14 @@ class Tokens(TokenList):
         if abs(now - self._noted.get(key, 0.0)) < NOTED_EVERY:
             return
         self._noted[key] = now
-        known = {one.digest[:16] for one in self.all()}
-        await asyncio.to_thread(_save_used, self._state, dict(self._noted), known=known)
+        await asyncio.to_thread(self._save_used)
 
-
-def _save_used(state: str, noted: dict[str, float], *, known: Collection[str]) -> None:
-    used = {key: at for key, at in {**_used(state), **noted}.items() if key in known}
-    try:
-        content = json.dumps(used) + "\n"
-        write_atomically(used_path(state), content.encode(), durable=False)
-    except OSError as error:
-        log.warning("when tokens were used is not noted: %s", error)
+    def _save_used(self) -> None:
+        with self._saving:  # else an older one could come last
+            try:
+                known = {one.digest[:16] for one in _read(self._state)}
+                found = {**_used(self._state), **self._noted}
+                content = json.dumps({key: at for key, at in found.items() if key in known}) + "\n"
+                write_atomically(used_path(self._state), content.encode(), durable=False)
+            except (SettingsError, OSError) as error:
+                log.warning("when tokens were used is not noted: %s", error)
