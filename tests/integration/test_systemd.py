@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from chatbridge import lock_file
 from chatbridge.core.errors import SocketUnusable, StoreError
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.process.systemd import Systemd
+from chatbridge.hub.wiring.serving import stop_on_signals
 from tests.acceptance.bridge import Home, new_home
 from tests.fakes.clock import StillClock
 from tests.fakes.definitions import definition, written
@@ -228,6 +230,38 @@ def test_where_nobody_listens_news_are_no_trouble(
     given(monkeypatch).notify("READY=1")
 
 
+def test_without_a_descriptor_left_news_are_no_trouble(
+    monkeypatch: pytest.MonkeyPatch, news: News
+) -> None:
+    systemd = given(monkeypatch, NOTIFY_SOCKET=news.path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        systemd.notify("WATCHDOG=1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    systemd.notify("WATCHDOG=1")
+    assert news.hear() == {"WATCHDOG": "1"}
+    assert news.silent()
+
+
+def test_an_error_that_names_a_path_which_is_no_text_is_told(
+    monkeypatch: pytest.MonkeyPatch, news: News
+) -> None:
+    given(monkeypatch, NOTIFY_SOCKET=news.path).notify("STATUS=cannot use /home/\udcff")
+    assert news.hear() == {"STATUS": "cannot use /home/?"}
+
+
+async def test_systemd_hears_of_a_stop_before_anything_is_closed(
+    monkeypatch: pytest.MonkeyPatch, news: News
+) -> None:
+    stop = stop_on_signals(given(monkeypatch, NOTIFY_SOCKET=news.path))
+    signal.raise_signal(signal.SIGTERM)
+    async with asyncio.timeout(PATIENCE):
+        await stop.wait()
+    assert news.hear()["STOPPING"] == "1"
+
+
 def test_a_line_break_in_an_error_makes_no_news_of_its_own(
     monkeypatch: pytest.MonkeyPatch, news: News
 ) -> None:
@@ -264,6 +298,7 @@ def abstract(_folder: Path) -> socket.socket:
 PASS = """
 import json, os, sys
 from chatbridge.hub.process.systemd import Systemd
+from chatbridge.hub.wiring.serving import stop_on_signals
 os.dup2(int(sys.argv[1]), 3)
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=sys.argv[2])
 try:

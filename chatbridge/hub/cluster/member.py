@@ -132,7 +132,6 @@ async def run_member(
         )
         stack.callback(member.close)
         await member.live(stop)
-        systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
         log.info("hub stops; open questions stay open")
 
 

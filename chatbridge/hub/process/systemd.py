@@ -44,12 +44,12 @@ class Systemd:
             return
         address = f"\0{self._news[1:]}" if self._news.startswith("@") else self._news
         news = "\n".join(line.replace("\n", " ") for line in lines)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-            sock.setblocking(False)
-            try:
-                sock.sendto(news.encode(), address)
-            except OSError as error:
-                log.warning("systemd was not told %s: %s", lines[0], error)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+                sock.setblocking(False)
+                sock.sendto(news.encode(errors="replace"), address)
+        except OSError as error:  # no descriptor is left, for instance
+            log.warning("systemd was not told %s: %s", lines[0], error)
 
     def passed_socket(self) -> socket.socket | None:
         """The socket that systemd listens at for this hub. It is systemd's: never unlink it.

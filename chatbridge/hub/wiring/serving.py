@@ -58,7 +58,7 @@ async def run_hub(
 ) -> None:
     """Serve links until SIGTERM or SIGINT, at the `listener` that systemd passed, if there is one.
     `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
-    stop = stop_on_signals()
+    stop = stop_on_signals(systemd)
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
     settings = settings_in_force(config)
     if settings.server() is not None:
@@ -88,7 +88,6 @@ async def run_hub(
         ready()
         async with attended(systemd, served.hub):
             await stop.wait()
-            systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
         log.info("hub stops; open questions stay open")
 
 
@@ -183,10 +182,16 @@ def import_everything(modules: Iterable[str]) -> None:
             log.warning("%s cannot be imported: %s", name, error)
 
 
-def stop_on_signals() -> asyncio.Event:
+def stop_on_signals(systemd: Systemd | None = None) -> asyncio.Event:
     stop = asyncio.Event()
+
+    def stops() -> None:
+        stop.set()
+        if systemd is not None:  # before everything is closed, which may take its time
+            systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stops)
     return stop
 
 
