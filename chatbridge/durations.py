@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -12,9 +13,10 @@ LONGEST = 3650 * _UNITS["d"]
 def parse(text: str) -> float:
     """Seconds, of `90`, `90 s`, `15min`, `8h` or `90d`. :raises ValueError: it is no duration."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", text)
-    if match is None:
+    found = float(match[1]) * _UNITS[match[2] or "s"] if match is not None else math.inf
+    if not math.isfinite(found):
         raise ValueError('give seconds, or a number with a unit such as "15min", "8h", "90d"')
-    return float(match[1]) * _UNITS[match[2] or "s"]
+    return found
 
 
 def parse_period(text: str) -> float:

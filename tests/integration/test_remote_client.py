@@ -143,6 +143,8 @@ def test_a_token_goes_to_an_encrypted_address_or_stays_here(url: str, address: H
         ("ftp://hub.example.org", "give an address"),
         ("https://", "give an address"),
         ("https:// ", "give an address"),
+        ("https://hub..example.org", "give an address"),
+        (f"https://{'hub' * 22}.example.org", "give an address"),
         ("https://hub.example.org:port", "no address"),
         ("https://me:secret@hub.example.org", "takes an address alone"),
         ("https://me:secret@hub.example.org:port", "takes an address alone"),
@@ -219,7 +221,7 @@ def test_without_a_token_it_is_wrong_usage(
 def test_a_question_whose_connection_breaks_is_asked_again_in_the_same_words(
     broken: tuple[int, Json, str],
 ) -> None:
-    answer = {"answered": True}
+    answer = {"answered": True, "answers": [{"questionId": "answer", "values": ["Yes"]}]}
     with scripted(broken, (200, AS_JSON, result(TICKET))) as server:
         calls = calls_to(server)
         arguments = {"questions": [{"id": "answer", "question": "Deploy?"}], "wait": False}
@@ -262,3 +264,38 @@ def test_what_is_no_hub_is_said_to_be_none(response: tuple[int, Json, str], said
     with scripted(response) as server, pytest.raises(NoAnswer, match=said) as refused:
         calls_to(server).content("ask_user", {})
     assert not refused.value.refused
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"answered": True},
+        {"answered": False},
+        {"answered": True, "answers": []},
+        {"answered": True, "answers": [{"values": 5}]},
+        {"answered": True, "answers": [{"values": [5]}]},
+        {"answered": True, "answers": [{"values": [], "customText": 5}]},
+        {"answered": True, "answers": [{"values": [], "attachments": [{"name": "a.png"}]}]},
+        {"answered": False, "cancelled": True, "reason": 5},
+        {"pending": True, "askId": 5},
+        {**TICKET, "note": ["a"]},
+        {"sent": 5, "waiting": []},
+        {"sent": ["telegram"], "waiting": [5]},
+    ],
+    ids=json.dumps,
+)
+def test_an_outcome_that_no_hub_would_say_cannot_be_read(
+    said: Json, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["notify"] if "sent" in said else ["ask"]
+    with scripted((200, AS_JSON, result(said))) as server:
+        assert main([*words, "--hub", server.url, "Deploy?"]) == 4
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_a_time_of_too_many_digits_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["ask", "--hub", "https://hub.example.org", "--timeout", "9" * 400, "Deploy?"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "give seconds" in capsys.readouterr().err

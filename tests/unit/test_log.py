@@ -144,6 +144,13 @@ def test_a_long_log_goes_on_in_a_new_file(long_log: tuple[Path, int]) -> None:
     assert path.with_name("hub.log.1").stat().st_size == MAX_LOG_BYTES + 1
 
 
+def test_a_hub_that_writes_elsewhere_misses_no_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rotate_log(str(tmp_path / "hub.log"))
+    assert not caplog.records
+
+
 def test_a_hub_that_writes_elsewhere_leaves_the_file_alone(long_log: tuple[Path, int]) -> None:
     path, _ = long_log
     read, journal = os.pipe()

@@ -13,6 +13,7 @@ import os
 import re
 import ssl
 import time
+from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
@@ -47,8 +48,6 @@ through before."""
 WAIT_FOR_ANSWER = "wait_for_answer"
 REPEATED = (ASK_USER, WAIT_FOR_ANSWER)
 """The tools for which a second call continues the first."""
-OUTCOMES = ({"pending", "askId"}, {"answered"}, {"sent", "waiting"})
-"""One of these is in what a hub says of a question or a notice."""
 UNREADABLE = "what the hub says cannot be read"
 
 _HOST, _PATH = re.compile(r"[0-9A-Za-z_.:-]+"), re.compile(r"/[!-~]*")
@@ -76,7 +75,7 @@ def parse_address(url: str, *, plain_http: bool = False) -> HubAddress:
         raise WrongUsage(f"--hub {url!r}: this is no address") from None
     host = parts.hostname or ""
     path = parts.path if parts.path not in ("", "/") else PATH
-    usable = _HOST.fullmatch(host) and _PATH.fullmatch(path)
+    usable = _HOST.fullmatch(host) and _is_encodable(host) and _PATH.fullmatch(path)
     if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
     if parts.scheme == "http" and not (plain_http or is_loopback(host)):
@@ -85,6 +84,15 @@ def parse_address(url: str, *, plain_http: bool = False) -> HubAddress:
             "https://, or add --plain-http if the network itself is encrypted (a tailnet, a VPN)"
         )
     return HubAddress(host, port, path, encrypted=parts.scheme == "https")
+
+
+def _is_encodable(host: str) -> bool:
+    """Whether the system can be asked for it: no part of a name is empty, or too long."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def given_token() -> str:
@@ -257,6 +265,33 @@ def _content(result: Json) -> Json:
         found = content_of(result)
     except (ValueError, TypeError, RecursionError):
         raise NoAnswer(UNREADABLE) from None
-    if not any(found.keys() >= known for known in OUTCOMES):
+    if not _is_outcome(found):
         raise NoAnswer(UNREADABLE)
     return found
+
+
+def _is_outcome(found: Json) -> bool:
+    """Whether a hub may have said this of a question or a notice: all that is read of it fits."""
+    if not _are_texts(found.get(name) or "" for name in ("note", "delivery", "reason")):
+        return False
+    match found:
+        case {"pending": True, "askId": str()} | {"answered": False, "cancelled": bool()}:
+            return True
+        case {"answered": True, "answers": [{"values": [*values], **more}, *_]}:
+            files = more.get("attachments", [])
+            known = isinstance(files, list) and all(_is_file(each) for each in files)
+            return known and _are_texts([*values, more.get("customText") or ""])
+        case {"sent": [*sent], "waiting": [*waiting]}:
+            return _are_texts([*sent, *waiting])
+    return False
+
+
+def _is_file(found: object) -> bool:
+    match found:
+        case {"name": str(), "type": str(), "size": int(), **more}:
+            return _are_texts([more.get("path") or ""])
+    return False
+
+
+def _are_texts(found: Iterable[object]) -> bool:
+    return all(isinstance(each, str) for each in found)

@@ -35,6 +35,8 @@ def rotate_log(path: str, *, descriptor: int = STANDARD_ERROR) -> None:
             new = open_log(path)
             os.dup2(new, descriptor)
             os.close(new)
+    except FileNotFoundError:
+        pass  # standard error is something else
     except OSError as error:
         log.warning("the log %s is not rotated: %s", path, error)
 
