@@ -363,8 +363,12 @@ class Link:
 
 
 def _write_stderr(text: str) -> None:
-    """Write to standard error unless that would block: a client may not read it."""
+    """Write to standard error unless that would block: a client may not read it, or have closed
+    it."""
     poller = select.poll()
     poller.register(2, select.POLLOUT)
     if any(events & select.POLLOUT for _, events in poller.poll(0)):
-        os.write(2, f"chatbridge: {text}\n".encode(errors="replace")[:4096])
+        try:
+            os.write(2, f"chatbridge: {text}\n".encode(errors="replace")[:4096])
+        except OSError:
+            pass

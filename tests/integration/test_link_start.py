@@ -71,6 +71,18 @@ def test_the_hubs_error_is_the_answer_to_every_call(
         assert client.receive()["error"]["code"] == -32601
 
 
+def test_a_client_that_has_closed_standard_error_gets_its_answers(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="broken")
+    with LinkClient(environment, cwd=state) as client:
+        assert client.process.stderr
+        client.process.stderr.close()
+        for call in (1, 2):
+            client.call(call)
+            assert client.receive()["result"]["isError"]
+
+
 def test_the_next_call_tries_again_and_finds_the_hub_that_was_repaired(
     state: Path, environment: dict[str, str]
 ) -> None:
