@@ -36,14 +36,16 @@ def start_hub(state: str) -> int:
     child of init, not of the caller."""
     runtime_paths.make_private(state)
     environment = _hub_environment(state)
-    log = open_log(runtime_paths.log_path(state))
-    report, report_end = os.pipe()
+    opened = [open_log(runtime_paths.log_path(state))]
     try:
+        opened += os.pipe()
+        log, report, report_end = opened
         child = os.fork()
         if child == 0:
             _become_hub(environment, log=log, report=report_end)
+        opened.remove(report)
     finally:
-        for descriptor in (log, report_end):
+        for descriptor in opened:
             os.close(descriptor)
     os.waitpid(child, 0)
     return report

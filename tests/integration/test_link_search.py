@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from chatbridge import lock_file, runtime_paths
+from chatbridge.hub.process.start import Report
 from chatbridge.link import hub_start
 from chatbridge.link.search import FIRST_LIMIT, LOST_LIMIT_SECONDS, NoHub, Search
 
@@ -130,3 +132,30 @@ def test_the_services_socket_comes_before_a_hub_that_a_link_has_started(
     connection.close()
     listeners[paths["hub"]].close()
     os.close(lock)
+
+
+def test_a_hub_that_cannot_be_started_leaves_no_descriptor_open(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(os, "fork", refuse)
+    search = Search(state, 0.0, start_after=0.0, limit=FIRST_LIMIT)
+    before = set(os.listdir("/dev/fd"))
+    with pytest.raises(NoHub, match="cannot be started"):
+        search.step(0.0)
+    search.close()
+    assert set(os.listdir("/dev/fd")) == before
+
+
+def test_what_a_hub_starts_does_not_inherit_its_report() -> None:
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    try:
+        report = Report(writing)
+        assert not os.get_inheritable(writing)
+        report.say(ready=True)
+        assert os.read(reading, 100) == b'{"ready": true}\n'
+    finally:
+        os.close(reading)

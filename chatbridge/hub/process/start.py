@@ -118,6 +118,8 @@ class Report:
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
+        if fd is not None:
+            os.set_inheritable(fd, False)  # whoever has it keeps the link waiting
 
     def say(self, **line: object) -> None:
         fd, self._fd = self._fd, None
