@@ -14,15 +14,17 @@ import pytest
 
 from chatbridge.attachments.files import AttachmentFiles
 from chatbridge.attachments.settings import AttachmentLimits
+from chatbridge.core import bounds
 from chatbridge.core.asks import transitions as asks
 from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.errors import ChatbridgeError, NoOpenAsk, SeveralAsks
 from chatbridge.core.model import Ask, Attachment, Notice, Question
 from chatbridge.core.policy import Policy
 from chatbridge.digests import sha256_hex
-from chatbridge.hub.control.asks import Watchers, how_it_ended, short_ids
+from chatbridge.hub.control.asks import Watchers, how_it_ended, in_list, short_ids
 from tests.fakes.approving import ClaudeCode
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, name, request
+from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.terminal_desk import desk
 
 NAME = Question(id="name", text="Which name?")
@@ -76,6 +78,23 @@ async def test_a_summary_has_what_waits_and_what_timed_out_since_then(tmp_path: 
         since = await mine.action("summary", since=clock.time() - 0.5)
         assert since["summary"]["timedOut"] == 0
         json.dumps(since)
+
+
+async def test_others_get_their_turn_while_a_long_summary_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_by_then = set[int]()
+    async with desk(tmp_path) as mine:
+        for number in range(5):
+            await mine.world.ask(NAME, link=f"link-{number}", number=number)
+        monkeypatch.setattr(bounds, "SLICE_SECONDS", -1.0)
+        with calls_in_this_thread(in_list) as called:
+            making = asyncio.ensure_future(mine.action("summary"))
+            while not making.done():
+                made_by_then.add(len(called))
+                await asyncio.sleep(0)
+        assert len((await making)["summary"]["waiting"]) == 5
+    assert made_by_then > {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("since", ["22:30", None, True, [], -1e300, 1e300, float("inf")])

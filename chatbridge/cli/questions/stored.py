@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -69,14 +69,18 @@ def summary(*, since: float | None, brief: bool) -> Json | None:
         return replace(made, waiting=waiting, tally=Tally(**dict(row)))
 
     found = _read(database, read, nothing=made)
-    return None if found is None else summary_object(found, brief=brief)
+    if found is None:
+        return None
+    return summary_object(found, _in_list(found.waiting, brief=brief))
 
 
 def _listed(sql: str, given: Json, *, brief: bool) -> list[Json] | None:
     database, none = _settled()[0], list[Ask]()
     found = _read(database, lambda: asks(database, sql, given), nothing=none)
-    if found is None:
-        return None
+    return None if found is None else _in_list(found, brief=brief)
+
+
+def _in_list(found: Sequence[Ask], *, brief: bool) -> list[Json]:
     short = short_ids(found)
     return [in_list(ask, short[ask.id], brief=brief) for ask in found]
 

@@ -191,7 +191,8 @@ class TerminalAsks:
             since = None
         period = period_until(now, calendar=self.inbox.nights.calendar, since=since)
         found = await summarize(self.inbox, period, now=now)
-        return {"summary": summary_object(found, brief=request.given.get("brief") is True)}
+        waiting = await _listed(request, found.waiting)
+        return {"summary": summary_object(found, waiting["asks"])}
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
@@ -365,13 +366,13 @@ def in_list(ask: Ask, short: str, *, brief: bool) -> Json:
     return {**_cut(found), "headline": summary.question, "said": summary.said}
 
 
-def summary_object(summary: Summary, *, brief: bool) -> Json:
+def summary_object(summary: Summary, waiting: Sequence[Json]) -> Json:
     """For `chatbridge summary`."""
-    short, tally = short_ids(summary.waiting), summary.tally
+    tally = summary.tally
     return {
         "since": iso(summary.period.start),
         "until": iso(summary.period.end),
-        "waiting": [in_list(ask, short[ask.id], brief=brief) for ask in summary.waiting],
+        "waiting": waiting,
         "timedOut": tally.timed_out,
         "lateAnswers": tally.late,
         "notices": tally.notices,
