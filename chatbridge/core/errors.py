@@ -200,11 +200,12 @@ class TooManyOpenAsks(ChatbridgeError):
 
 
 class TooManyNotices(ChatbridgeError):
-    """This agent tells too much."""
+    """This agent tells too much, or all agents of a project, a token or a user together."""
 
-    def __init__(self, *, limit: int) -> None:
+    def __init__(self, *, limit: int, of_agent: bool) -> None:
+        whose = "this agent has" if of_agent else "your owner's agents have"
         super().__init__(
-            f"this agent has sent {limit} notices within a minute, and this one was not sent. "
+            f"{whose} sent {limit} notices within a minute, and this one was not sent. "
             "Tell what matters in one message, or wait a little"
         )
 

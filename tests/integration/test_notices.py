@@ -216,7 +216,7 @@ async def test_an_agent_that_tells_too_much_is_stopped_and_may_go_on_later(tmp_p
     async with desk(tmp_path, telegram, clock=clock) as here:
         for number in range(MAX_NOTICES_PER_MINUTE):
             await here.notify(f"step {number}", number=number)
-        with pytest.raises(TooManyNotices):
+        with pytest.raises(TooManyNotices, match=r"^this agent has sent 20 notices"):
             await here.notify("one more step", number=99)
         assert (await here.notify("step 0", number=0))["sent"] == ["telegram"]  # a repeated call
         clock.advance(61)

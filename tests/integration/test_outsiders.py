@@ -123,7 +123,7 @@ async def test_another_name_gives_nobody_more_notices(
 
         for number in range(PARTY_FACTOR * LIMIT):
             await tell(number)
-        with pytest.raises(TooManyNotices):
+        with pytest.raises(TooManyNotices, match=r"^your owner's agents have sent \d+ notices"):
             await tell(999)
         hub.clock.advance(61)
         await tell(999)

@@ -89,7 +89,7 @@ async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) ->
         # Notices after `until` come from a clock that has been set back.
         since, until = notice.at - MINUTE_SECONDS, notice.at
         if await tx.count_notices(link=link, party=party, since=since, until=until) > limit:
-            raise TooManyNotices(limit=limit)
+            raise TooManyNotices(limit=limit, of_agent=link is not None)
 
     if not shared_link:
         await check(MAX_NOTICES_PER_MINUTE, link=notice.call.link)
