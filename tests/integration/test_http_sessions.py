@@ -67,9 +67,13 @@ async def book(tmp_path: Path) -> AsyncIterator[Book]:
 
 
 def exchange(session: HttpSession) -> Exchange:
-    made = Exchange({"type": "http"}, nothing_more, unheard, {})
+    made = request()
     session.open.add(made)
     return made
+
+
+def request() -> Exchange:
+    return Exchange({"type": "http"}, nothing_more, unheard, {})
 
 
 @pytest.mark.parametrize("named", ["s1", None])
@@ -117,15 +121,22 @@ async def test_a_new_token_of_the_same_name_has_none_of_the_old_ones_sessions(bo
 async def test_the_one_that_was_idle_longest_makes_room(book: Book) -> None:
     for number in range(MAX_SESSIONS):
         book.sessions.opened(f"s{number}", book.token).used = float(MAX_SESSIONS - number)
-    assert await book.sessions.make_room(book.token)
+    assert await book.sessions.make_room(book.token, request())
     assert book.discarded == [f"s{MAX_SESSIONS - 1}"]
 
 
 async def test_there_is_no_room_where_all_are_busy(book: Book) -> None:
     for number in range(MAX_SESSIONS):
         exchange(book.sessions.opened(f"s{number}", book.token))
-    assert not await book.sessions.make_room(book.token)
+    assert not await book.sessions.make_room(book.token, request())
     assert not book.discarded
+
+
+async def test_those_that_are_about_to_open_a_session_take_its_room(book: Book) -> None:
+    book.sessions.opened("s0", book.token)
+    given = [await book.sessions.make_room(book.token, request()) for _ in range(2 * MAX_SESSIONS)]
+    assert sum(given) == MAX_SESSIONS
+    assert book.discarded == ["s0"]
 
 
 # ── over the wire ─────────────────────────────────────────────────────────────────────────────────
@@ -141,6 +152,15 @@ async def test_a_client_that_opens_sessions_without_end_has_only_the_newest(
         ping = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
         assert (await agents[0].post(ping)).status_code == 404
         assert (await agents[-1].post(ping)).status_code == 200
+
+
+async def test_sessions_that_are_opened_at_once_are_no_more_than_others(tmp_path: Path) -> None:
+    async with open_door(tmp_path) as door, door.visitor() as http:
+        agents = [RawAgent(http, ERAS[0]) for _ in range(MAX_SESSIONS + FEW)]
+        for _ in range(2):
+            await asyncio.gather(*(agent.initialize() for agent in agents))
+            assert len(list(door.agents._sessions)) == MAX_SESSIONS
+        assert not door.agents._sessions.coming
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -166,19 +166,23 @@ class HttpAgents:
 
     async def _open_session(self, token: Token, exchange: Exchange) -> Response | None:
         """Without a session only `initialize` can succeed; the SDK says so to everything else."""
-        begins = exchange.message.get("method") == "initialize"
-        if begins and not await self._sessions.make_room(token):
-            return refused(429, "This token has too many sessions.", **{"retry-after": "60"})
 
         async def noting(given: Message) -> None:
             if given["type"] == "http.response.start" and given["status"] < 400:
                 for name, value in given["headers"]:
                     if name.lower() == SESSION:
                         self._sessions.opened(value.decode("ascii"), token)
+                        self._sessions.coming.pop(exchange, None)
             await exchange.send(given)
 
-        self._identify(exchange.scope, token, link="")
-        await self._manager.handle_request(exchange.scope, exchange.receive, noting)
+        begins = exchange.message.get("method") == "initialize"
+        try:
+            if begins and not await self._sessions.make_room(token, exchange):
+                return refused(429, "This token has too many sessions.", **{"retry-after": "60"})
+            self._identify(exchange.scope, token, link="")
+            await self._manager.handle_request(exchange.scope, exchange.receive, noting)
+        finally:
+            self._sessions.coming.pop(exchange, None)
         return None
 
     async def _exchange(self, session: HttpSession, exchange: Exchange) -> None:

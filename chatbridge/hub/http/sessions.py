@@ -113,6 +113,8 @@ class HttpSessions:
     tokens: TokenList
     clock: Clock
     discard: Callable[[HttpSession], Awaitable[None]]  # Makes the SDK forget a session
+    coming: dict[Exchange, Token] = field(default_factory=dict)
+    """What has been given room for a session that it has not opened yet."""
     _sessions: dict[str, HttpSession] = field(default_factory=dict)
     """By the session's id; where there is none, by the token's digest."""
     _watching: asyncio.Task[None] | None = None
@@ -137,15 +139,17 @@ class HttpSessions:
             self._watching = asyncio.ensure_future(self._watch())
         return session
 
-    async def make_room(self, token: Token) -> bool:
-        """Whether this token may have one session more; the one that was idle longest goes."""
+    async def make_room(self, token: Token, exchange: Exchange) -> bool:
+        """Whether this may open one session more; the one that was idle longest goes."""
         mine = [session for session in self if session.id and session.token == token]
-        if len(mine) < MAX_SESSIONS:
-            return True
+        coming = sum(each == token for each in self.coming.values())
         idle = [session for session in mine if not session.open]
-        if not idle:
+        full = len(mine) + coming >= MAX_SESSIONS
+        if full and not idle:
             return False
-        await self.end(min(idle, key=lambda session: session.used))
+        self.coming[exchange] = token
+        if full:
+            await self.end(min(idle, key=lambda session: session.used))
         return True
 
     async def end(self, session: HttpSession) -> None:
