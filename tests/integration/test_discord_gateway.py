@@ -322,6 +322,23 @@ async def test_a_connection_over_which_nothing_comes_is_given_up(tmp_path: Path)
         assert len(await desk.answers(ask)) == 1
 
 
+async def test_who_waits_while_the_connection_breaks_waits_for_what_the_next_one_brings(
+    tmp_path: Path,
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        await desk.dealt_with()
+        gateway = desk.discord.gateway
+        gateway.silent, beats = True, gateway.beats
+        desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        waiting = asyncio.ensure_future(desk.dealt_with_later())
+        await desk.discord.until(lambda: gateway.beats > beats)
+        gateway.speak_again()
+        await waiting
+        assert len(await desk.answers(ask)) == 1
+
+
 async def test_a_number_that_discord_does_not_know_begins_a_session_anew(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)

@@ -91,6 +91,8 @@ class SocketLoop(PollLoop[int], Generic[E]):
                 await self.connect()
             if self._behind or not wait:
                 await self.catch_up()
+                if self._live is None:
+                    continue  # it broke meanwhile, so that the next one brings the rest
                 self._behind = False
                 break
             self._arrived.clear()
