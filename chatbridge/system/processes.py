@@ -79,14 +79,17 @@ class Handle:
     was made."""
 
     def __init__(self, pid: int) -> None:
-        """:raises OSError: there is none."""
-        self._pid, self._descriptor, self._started = pid, UNKNOWN, 0
-        if hasattr(os, "pidfd_open"):
+        """:raises ProcessLookupError: there is none."""
+        self._pid, self._descriptor, self._started = pid, UNKNOWN, UNKNOWN
+        try:
             self._descriptor = os.pidfd_open(pid)
-        elif (found := find(pid)) is not None and not found.over:
-            self._started = found.started
-        else:
-            raise ProcessLookupError(pid)
+        except ProcessLookupError:
+            raise
+        except (AttributeError, OSError):  # macOS has none, and a sandbox may forbid it
+            if (found := find(pid)) is not None:
+                self._started = found.started
+            if not self._runs():
+                raise ProcessLookupError(pid) from None
 
     def __enter__(self) -> Handle:
         return self
@@ -121,10 +124,22 @@ class Handle:
 
     def _runs(self) -> bool:
         found = find(self._pid)
-        if found is None or found.over:
-            return False
+        if found is None:
+            return not PROC and _exists(self._pid)  # `ps` may not have answered
+        if found.over or self._started == UNKNOWN:
+            return not found.over
         # Where `ps` counts from the time of the boot, it moves with a clock that is being set.
         return abs(found.started - self._started) <= 1
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _from_proc(pid: int) -> Process | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import os
 import queue
 import socket
@@ -40,6 +41,37 @@ def test_a_process_that_has_gone_is_not_found_by_ps(monkeypatch: pytest.MonkeyPa
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         pass
     assert processes.find(child.pid) is None
+
+
+def _forbidden(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+def test_a_process_is_ended_where_the_kernel_has_no_handles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "pidfd_open", _forbidden)
+    with subprocess.Popen(["sleep", "60"]) as child, processes.Handle(child.pid) as handle:
+        assert not handle.wait(0.0)
+        handle.terminate()
+        assert handle.wait(PATIENCE)
+        child.wait()
+        with pytest.raises(ProcessLookupError):
+            processes.Handle(child.pid)
+
+
+def test_a_process_has_not_ended_because_ps_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "pidfd_open", _forbidden)
+    monkeypatch.setattr(processes, "PROC", False)
+    with subprocess.Popen(["sleep", "60"]) as child:
+        monkeypatch.setattr(subprocess, "run", _forbidden)
+        with processes.Handle(child.pid) as handle:
+            assert not handle.wait(0.0)
+            handle.terminate()
+            child.wait()
+            assert handle.wait(0.0)
 
 
 async def test_where_the_kernel_says_of_nobody_who_it_is_nobody_is_let_in(

@@ -55,7 +55,7 @@ def end_hub(state: str, *, manager: Manager | None = None) -> int | None:
     try:
         # The handle comes first, then the check: the process that is signalled is the one checked.
         handle = Handle(named.pid)
-    except OSError:
+    except ProcessLookupError:
         return None
     with handle, suppress(ProcessLookupError):
         holder = lock_file.find_holder(state)
