@@ -88,7 +88,9 @@ def address(value: str, *, accepted: str) -> SplitResult:
 
     try:
         parts = urlsplit(value)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        host = parts.hostname or ""
+        usable = bool(host) and is_host(host) and parts.port != 0
+        usable = usable and parts.scheme in ("http", "https")
     except ValueError:
         usable = False
     if not usable or parts.query or parts.fragment or re.search(r"\s", value):
@@ -108,6 +110,15 @@ def api_address(example: str) -> Callable[[str], str]:
         return f"{base}/" if example.endswith("/") else base
 
     return rule
+
+
+def is_host(text: str) -> bool:
+    """Whether the system can be asked for this name: no part of it is empty, or too long."""
+    try:
+        text.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

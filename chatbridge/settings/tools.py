@@ -29,7 +29,7 @@ from chatbridge.core.approval_rules import (
 )
 from chatbridge.core.policy import DAY
 from chatbridge.durations import LONGEST, seconds
-from chatbridge.setting_rules import listed
+from chatbridge.setting_rules import is_host, listed
 
 Seconds = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
 
@@ -224,7 +224,8 @@ NAME = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
 def host_and_port(address: str) -> tuple[str, int]:
     """:raises ValueError: with what is accepted."""
     found = ADDRESS.fullmatch(address.strip())
-    if not found or not 1 <= int(found["port"]) <= 65535:
+    usable = found and is_host(found["host"]) and 1 <= int(found["port"]) <= 65535
+    if not found or not usable:
         raise ValueError("accepted: an address and a port, such as 127.0.0.1:8788 or [::1]:8788")
     return found["host"].strip("[]"), int(found["port"])
 

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic_settings import NoDecode
 
 from chatbridge.durations import seconds
-from chatbridge.setting_rules import listed
+from chatbridge.setting_rules import is_host, listed
 
 FILE = "{file}"
 """Stands for the recording in a command."""
@@ -24,7 +24,8 @@ FILE = "{file}"
 
 def _address(value: str) -> str:
     parts = urlsplit(value.strip())
-    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+    host = parts.hostname or ""
+    if value and (parts.scheme not in ("http", "https") or not host or not is_host(host)):
         raise ValueError("accepted: such as http://127.0.0.1:8000/v1/audio/transcriptions")
     return value.strip()
 

@@ -14,7 +14,13 @@ from pydantic import (
     SecretStr,
 )
 
-from chatbridge.setting_rules import address
+from chatbridge.setting_rules import address, is_host
+
+
+def _host(value: str) -> str:
+    if not is_host(value):
+        raise ValueError("accepted: an address or a name of this computer, such as 127.0.0.1")
+    return value
 
 
 def _url(value: str | None) -> str | None:
@@ -45,7 +51,7 @@ class Web(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     enabled: bool = True
-    host: str = "127.0.0.1"
+    host: Annotated[str, AfterValidator(_host)] = "127.0.0.1"
     port: int | None = Field(default=None, ge=1, le=65535)
     url: Annotated[str | None, AfterValidator(_url)] = None
     """Where it is seen from elsewhere: through a proxy, or with its own certificate."""

@@ -21,7 +21,7 @@ from chatbridge import __version__
 from chatbridge.cli.hub.tool_client import NoAnswer, content_of
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.text import one_line
-from chatbridge.setting_rules import is_loopback
+from chatbridge.setting_rules import is_host, is_loopback
 from chatbridge.tool_names import ASK_USER
 
 Json = dict[str, Any]
@@ -75,7 +75,7 @@ def parse_address(url: str, *, plain_http: bool = False) -> HubAddress:
         raise WrongUsage(f"--hub {url!r}: this is no address") from None
     host = parts.hostname or ""
     path = parts.path if parts.path not in ("", "/") else PATH
-    usable = _HOST.fullmatch(host) and _is_encodable(host) and _PATH.fullmatch(path)
+    usable = _HOST.fullmatch(host) and is_host(host) and _PATH.fullmatch(path)
     if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
     if parts.scheme == "http" and not (plain_http or is_loopback(host)):
@@ -84,15 +84,6 @@ def parse_address(url: str, *, plain_http: bool = False) -> HubAddress:
             "https://, or add --plain-http if the network itself is encrypted (a tailnet, a VPN)"
         )
     return HubAddress(host, port, path, encrypted=parts.scheme == "https")
-
-
-def _is_encodable(host: str) -> bool:
-    """Whether the system can be asked for it: no part of a name is empty, or too long."""
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        return False
-    return True
 
 
 def given_token() -> str:
