@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 
 from chatbridge.core.asks.deadlines import Due
 from chatbridge.core.asks.scheduler import Scheduler
@@ -64,3 +65,15 @@ async def test_what_was_replaced_takes_no_room() -> None:
     assert len(agenda) == 1
     assert agenda.has("two", Due.DEADLINE)
     assert not agenda.has("one", Due.DEADLINE)
+
+
+async def test_what_is_replaced_again_and_again_takes_no_more_room() -> None:
+    agenda = Scheduler(StillClock())
+    tracemalloc.start()
+    try:
+        for number in range(20_000):
+            agenda.replace("one", [(1e12 + number, Due.DEADLINE)])
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < 400_000

@@ -20,7 +20,7 @@ from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_du
 from chatbridge.core.asks.scheduler import Scheduler
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.audit import Auditor, Entry
-from chatbridge.core.bounds import bound_request
+from chatbridge.core.bounds import bound_request, sliced
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -386,20 +386,18 @@ class Broker:
     async def _load_schedule(self) -> bool:
         """Schedule what is due for stored asks. Return whether the store could be read."""
         try:
-            open_asks = await self._store.open_asks()
-            undelivered = await self._store.unsettled_delivery()
+            async for ask in sliced(await self._store.open_asks()):
+                # Added, not replaced: the ask may have changed since it was read.
+                now = self._clock.time()
+                for when, due in all_due(ask, now=now, policy=self.policy):
+                    self._scheduler.add(when, due, ask.id)
+                if is_redraw_due(ask, now=now):  # perhaps while no hub was running
+                    self._scheduler.add(now, Due.REDRAW, ask.id)
+            for ask in await self._store.unsettled_delivery():
+                self._schedule(ask, extra_seconds=self.policy.return_within)
         except StoreError as error:
             log.warning("deadlines are not known yet, trying again: %s", error)
             return False
-        now = self._clock.time()
-        for ask in open_asks:
-            # Added, not replaced: the ask may have changed since it was read.
-            for when, due in all_due(ask, now=now, policy=self.policy):
-                self._scheduler.add(when, due, ask.id)
-            if is_redraw_due(ask, now=now):  # perhaps while no hub was running
-                self._scheduler.add(now, Due.REDRAW, ask.id)
-        for ask in undelivered:
-            self._schedule(ask, extra_seconds=self.policy.return_within)
         return True
 
     async def sweep(self) -> int:

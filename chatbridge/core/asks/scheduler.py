@@ -1,13 +1,14 @@
 """A timer for all asks: their entries, and one sleeping task.
 
 Works in wall-clock time and detects a resumed machine and a stepped clock. An entry only makes the
-broker check the ask. There are few enough to look at all of them at every wake.
+broker check the ask.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from heapq import heapify, heappop, heappush
 
 from chatbridge.core.asks.deadlines import Due
 from chatbridge.core.ports import Clock
@@ -16,12 +17,16 @@ from chatbridge.core.tasks import race
 CLOCK_CHECK_SECONDS = 30.0  # A sleep does not count the time of a suspended machine
 CLOCK_STEP_SECONDS = 5.0  # Difference between wall and monotonic time that counts as a clock step
 MAX_BATCH = 200
+MAX_REPLACED = 1000  # Entries that no longer count and may lie among the others
+_Entry = tuple[float, Due, str]
 
 
 class Scheduler:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._entries: dict[str, set[tuple[float, Due]]] = {}  # By ask
+        self._by_time: list[_Entry] = []  # A heap; also has entries that were replaced
+        self._count = 0  # Of the entries that were not
         self._changed = asyncio.Event()
         self._sleeping_until = 0.0
 
@@ -30,13 +35,24 @@ class Scheduler:
         return len(self._entries)
 
     def add(self, when: float, due: Due, ask_id: str) -> None:
-        self._entries.setdefault(ask_id, set()).add((when, due))
+        entries = self._entries.setdefault(ask_id, set())
+        if (when, due) not in entries:
+            entries.add((when, due))
+            self._count += 1
+            self._push((when, due, ask_id))
         if when < self._sleeping_until:
             self._changed.set()
 
+    def _push(self, entry: _Entry) -> None:
+        heappush(self._by_time, entry)
+        if len(self._by_time) > 2 * self._count + MAX_REPLACED:
+            every = self._entries.items()
+            self._by_time = [(*each, ask_id) for ask_id, entries in every for each in entries]
+            heapify(self._by_time)
+
     def replace(self, ask_id: str, entries: Iterable[tuple[float, Due]]) -> None:
         """Replace all entries of this ask."""
-        self._entries.pop(ask_id, None)
+        self._count -= len(self._entries.pop(ask_id, ()))
         for when, due in entries:
             self.add(when, due, ask_id)
 
@@ -66,15 +82,25 @@ class Scheduler:
     def _clock_offset(self) -> float:
         return self._clock.time() - self._clock.monotonic()
 
-    def _pop_due(self) -> list[tuple[float, Due, str]]:
-        now, every = self._clock.time(), self._entries.items()
-        due = [(*each, ask_id) for ask_id, entries in every for each in entries if each[0] <= now]
-        due = sorted(due)[:MAX_BATCH]
-        for when, kind, ask_id in due:
+    def _pop_due(self) -> list[_Entry]:
+        now, due = self._clock.time(), list[_Entry]()
+        while len(due) < MAX_BATCH and self._earliest() <= now:
+            when, kind, ask_id = heappop(self._by_time)
+            due.append((when, kind, ask_id))
+            self._count -= 1
             self._entries[ask_id].discard((when, kind))
             if not self._entries[ask_id]:
                 del self._entries[ask_id]
         return due
+
+    def _earliest(self) -> float:
+        """When the first entry is due; those before it that no longer count are dropped."""
+        while self._by_time:
+            when, due, ask_id = self._by_time[0]
+            if (when, due) in self._entries.get(ask_id, ()):
+                return when
+            heappop(self._by_time)
+        return float("inf")
 
     async def _sleep(self) -> None:
         """Sleep until the next entry, an earlier one that is added, or the next clock check."""
@@ -83,6 +109,6 @@ class Scheduler:
             self._sleeping_until = float("inf")
             await self._changed.wait()
             return
-        self._sleeping_until = min(min(entries)[0] for entries in self._entries.values())
+        self._sleeping_until = self._earliest()
         pause = min(max(self._sleeping_until - self._clock.time(), 0.0), CLOCK_CHECK_SECONDS)
         await race(self._clock.sleep(pause), self._changed.wait())
