@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.discord.api import Api as DiscordApi
 from chatbridge.channels.matrix.client.api import Api as MatrixApi
+from chatbridge.channels.ntfy.api import Api as NtfyApi
+from chatbridge.channels.ntfy.settings import Ntfy
+from chatbridge.channels.slack.api import Api as SlackApi
 from chatbridge.channels.telegram import setup
 from chatbridge.channels.telegram.client.api import Api as TelegramApi
 from chatbridge.channels.telegram.settings import Telegram
@@ -31,7 +35,25 @@ async def ask_the_homeserver(base: str) -> None:
         await api.device_of(TOKEN)
 
 
+async def ask_discord(base: str) -> None:
+    async with DiscordApi(TOKEN, base=base, hint="config.toml", patience=20) as api:
+        await api.me()
+
+
+async def ask_slack(base: str) -> None:
+    async with SlackApi(TOKEN, TOKEN, base=f"{base}/", hint="config.toml", patience=20) as api:
+        await api.me()
+
+
+async def ask_ntfy(base: str) -> None:
+    async with NtfyApi(Ntfy.model_validate({"server": base, "token": TOKEN})) as api:
+        await api.check("")
+
+
 SERVICES = {
+    "discord": (ask_discord, "discord's certificate is not trusted", "discord.api_base"),
+    "slack": (ask_slack, "slack's certificate is not trusted", "slack.api_base"),
+    "ntfy": (ask_ntfy, "localhost's certificate is not trusted", "ntfy.server"),
     "telegram": (ask_telegram, "telegram's certificate is not trusted", "telegram.api_base"),
     "matrix": (ask_the_homeserver, "matrix: the homeserver's certificate", "matrix.homeserver"),
 }

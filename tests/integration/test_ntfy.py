@@ -13,6 +13,7 @@ import pytest
 from starlette.responses import Response
 
 from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.channels.errors import LONGEST_PAUSE
 from chatbridge.channels.ntfy.channel import signed
 from chatbridge.core.forms.form import Choose, Snooze
 from chatbridge.core.model import WHAT_NEXT, Level, Option, Person, Priority
@@ -468,9 +469,9 @@ async def test_answers_come_from_a_server_where_everybody_may_only_write_them(
 
 async def test_a_rate_limit_is_a_pause_and_no_trouble(tmp_path: Path, server: NtfyServer) -> None:
     async with running_ntfy(tmp_path, server, answers=False) as ntfy:
-        server.refusals = [Refused(42901), Refused(42901, after="7")]
+        server.refusals = [Refused(42901), *(Refused(42901, after=it) for it in ("7", "9" * 9))]
         await ntfy.desk.ask(SELECT)
-        for pause in (12.0, 7.0):
+        for pause in (12.0, 7.0, LONGEST_PAUSE):
             async with asyncio.timeout(20):
                 await ntfy.clock.until_asleep(pause)
             assert ntfy.channel.trouble is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.channels.chat.sent_before import SentBefore, key_name
+from chatbridge.channels.chat.sent_before import SentBefore
+from chatbridge.channels.chat.writer import key_name
 from chatbridge.core.errors import RetryLater
 
 NAME = key_name(("card", "1"))

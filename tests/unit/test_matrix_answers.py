@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nio.exceptions import LocalProtocolError
 from nio.responses import ErrorResponse
 
+from chatbridge.channels.errors import LONGEST_PAUSE
 from chatbridge.channels.matrix.client.errors import (
-    LONGEST_PAUSE,
     LoggedOut,
     Refusal,
     Rejected,

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from chatbridge.channels.chat.writer import Key
 from chatbridge.core.errors import RetryLater
-from chatbridge.digests import sha256_hex
-
-
-def key_name(key: Key) -> str:
-    """The same for the same deed; empty for what has no key."""
-    return sha256_hex("\0".join(key).encode())[:32] if key else ""
 
 
 class SentBefore:

@@ -6,7 +6,6 @@ stays in the list, until another one needs its number.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,6 +27,7 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights.summary import GLYPH, NOTES, Summary, read_sent
 from chatbridge.core.ports import Shown
 from chatbridge.core.stored_json import reader
+from chatbridge.digests import sha256_hex
 
 LISTED_AT_MOST = 10
 """As many as there are emoji of numbers."""
@@ -184,4 +184,4 @@ class SummaryWriter(Generic[T]):
 
 
 def _digest(drawing: Drawing[T]) -> str:
-    return hashlib.sha256(repr(drawing).encode()).hexdigest()[:16]
+    return sha256_hex(repr(drawing).encode())[:16]

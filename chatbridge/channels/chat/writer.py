@@ -20,6 +20,7 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState, Level, Notice, Project
 from chatbridge.core.ports import AttachmentStore, Clock
+from chatbridge.digests import sha256_hex
 
 R = TypeVar("R")
 
@@ -64,6 +65,11 @@ def size_of(content: BinaryIO) -> int:
 
 Key = tuple[str, ...]
 """The same for the same deed: where a service can, it takes what is sent again for the same."""
+
+
+def key_name(key: Key) -> str:
+    """As a service knows it; empty for what has no key."""
+    return sha256_hex("\0".join(key).encode())[:32] if key else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,14 @@ from yarl import URL
 from chatbridge import __version__
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
-from chatbridge.channels.chat.sent_before import key_name
-from chatbridge.channels.chat.writer import Key, MessageRejected, open_content, size_of
-from chatbridge.channels.sockets.errors import token_rejected, words
+from chatbridge.channels.chat.writer import (
+    Key,
+    MessageRejected,
+    key_name,
+    open_content,
+    size_of,
+)
+from chatbridge.channels.errors import token_rejected, words
 from chatbridge.channels.sockets.files import FileClient
 from chatbridge.channels.sockets.rest import EVERYWHERE, Answer, RestClient
 from chatbridge.channels.spec import PersonName

@@ -10,7 +10,7 @@ from typing import Any
 
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body
-from chatbridge.channels.sockets.errors import pause
+from chatbridge.channels.errors import pause
 from chatbridge.channels.sockets.loop import Connection, Over
 from chatbridge.channels.sockets.resumed import Event, ResumedLoop, Take
 from chatbridge.core.errors import RetryLater, TokenRejected

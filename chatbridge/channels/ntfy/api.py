@@ -11,9 +11,9 @@ import httpx
 
 from chatbridge import safe_json
 from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.errors import pause, token_rejected, untrusted, words
 from chatbridge.channels.ntfy.settings import Ntfy
-from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.errors import ChatRefused, RetryLater
 
 ANSWERED_WITHIN, KEPT_ALIVE_WITHIN = 10.0, 130.0
 """A server sends a sign of life every 45 s, if its owner has not changed that."""
@@ -68,15 +68,14 @@ class Api(httpx.AsyncClient):
                 return answer
             await answer.aread()
         status, said = answer.status_code, _object(answer.text)
-        why = shortened(one_line(str(said.get("error", answer.reason_phrase))), 200)
-        why = f"{self._server}: {why} ({status})"
+        why = f"{self._server}: {words(said.get('error', answer.reason_phrase))} ({status})"
         if status == 401:
-            raise TokenRejected(f"{self._server} does not accept the token. Check ntfy.token")
+            raise token_rejected(f"{self._server} does not accept the token", hint="ntfy.token")
         if status == 403:
             raise ChatRefused(f"{why}. Let the token use the topic there: ntfy access")
         if status == 429 and said.get("code") != DAILY_QUOTA:
-            pause = answer.headers.get("Retry-After", "")
-            raise RetryLater(why, after=float(pause) if pause.isdecimal() else USUAL_PAUSE)
+            after = pause(answer.headers.get("Retry-After"), usual=USUAL_PAUSE)
+            raise RetryLater(why, after=after)
         if status in (400, 413):
             raise MessageRejected(why)
         raise RetryLater(why) if status >= 500 else ChatRefused(f"{why}. Check ntfy.server")
@@ -86,8 +85,9 @@ class Api(httpx.AsyncClient):
         try:
             yield
         except httpx.HTTPError as error:
-            why = shortened(one_line(str(error) or type(error).__name__), 200)
-            raise RetryLater(f"{self._server} cannot be reached: {why}") from error
+            why = untrusted(error, str(self._server), setting="ntfy.server")
+            said = words(error) or type(error).__name__
+            raise RetryLater(why or f"{self._server} cannot be reached: {said}") from None
 
 
 def _object(line: str) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from yarl import URL
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected, open_content, size_of
-from chatbridge.channels.sockets.errors import pause, token_rejected, unreachable, words
+from chatbridge.channels.errors import asks_for_pause, pause, token_rejected, words
+from chatbridge.channels.sockets.errors import unreachable
 from chatbridge.channels.sockets.files import FileClient
 from chatbridge.channels.sockets.retold import seconds
 from chatbridge.channels.spec import PersonName
@@ -263,8 +264,7 @@ class Api(FileClient):
         code = words(value_at(said, "error"))
         status = getattr(answer, "status_code", getattr(answer, "status", 0))
         if status == 429 or code in ("ratelimited", "rate_limited"):
-            after = max(pause(headers.get("Retry-After")), 1.0)
-            return RetryLater("slack asks for a pause (429)", after=after)
+            return asks_for_pause("slack", pause(headers.get("Retry-After"), least=1.0))
         if _BAD_TOKEN.fullmatch(code):
             return token_rejected(f"slack rejected a token ({code})", hint=self._hint)
         if code == "missing_scope":

@@ -10,8 +10,8 @@ from contextlib import suppress
 from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.runs import Text
-from chatbridge.channels.chat.sent_before import SentBefore, key_name
-from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
+from chatbridge.channels.chat.sent_before import SentBefore
+from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent, key_name
 from chatbridge.channels.slack.api import PAGE, Api, key_of
 from chatbridge.channels.slack.render import SLACK, comment, drawn
 from chatbridge.channels.sockets.retold import seconds

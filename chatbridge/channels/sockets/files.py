@@ -17,7 +17,8 @@ from yarl import URL
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.writer import size_of
-from chatbridge.channels.sockets.errors import pause, unreachable
+from chatbridge.channels.errors import asks_for_pause, pause
+from chatbridge.channels.sockets.errors import unreachable
 from chatbridge.channels.sockets.session import SessionClient
 from chatbridge.core.errors import AttachmentError, RetryLater
 from chatbridge.core.text import one_line
@@ -74,10 +75,8 @@ class FileClient(SessionClient):
 
     async def put(self, url: str, content: BinaryIO) -> int:
         """Send it there without a token. Return the status. :raises RetryLater:"""
-        body, timeout = (
-            PAYLOAD_REGISTRY.get(content, disposition=None),
-            self.time_for(size_of(content)),
-        )
+        body = PAYLOAD_REGISTRY.get(content, disposition=None)
+        timeout = self.time_for(size_of(content))
         try:
             async with self.session.post(
                 url, data=body, timeout=timeout, allow_redirects=False
@@ -132,7 +131,8 @@ class FileClient(SessionClient):
         """:raises RetryLater: it is an answer for now only."""
         status = response.status
         if status == HTTPStatus.TOO_MANY_REQUESTS:
-            after = max(pause(response.headers.get("Retry-After")), 1.0)
-            raise RetryLater(f"{self.service} asks for a pause (429)", after=after)
+            raise asks_for_pause(
+                self.service, pause(response.headers.get("Retry-After"), least=1.0)
+            )
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise RetryLater(f"{self.service} cannot be reached (status {status})")

@@ -1,4 +1,4 @@
-"""What is in the messages that the bot sends, and the names of the transactions that send them."""
+"""What is in the messages that the bot sends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.matrix.client.media import Uploaded
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.digests import sha256_hex
 
 Content = dict[str, Any]
 
@@ -65,8 +64,3 @@ def in_thread(root: str, *, after: str, reply: bool = False) -> Content:
 
 def in_reply(to: str) -> Content:
     return {"m.relates_to": {"m.in_reply_to": {"event_id": to}}}
-
-
-def transaction(*parts: str) -> str:
-    """The same for the same deed, so that a server takes what is sent again for the same event."""
-    return sha256_hex("\0".join(parts).encode())[:32]

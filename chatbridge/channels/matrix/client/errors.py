@@ -12,15 +12,13 @@ from nio.responses import ErrorResponse, Response
 from peewee import PeeweeException
 
 from chatbridge.channels.chat.writer import MessageRejected
-from chatbridge.core.cards.phrases import format_certificate_advice
+from chatbridge.channels.errors import LONGEST_REASON, pause, untrusted
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Response)
 
-LONGEST_PAUSE = 3600.0
-LONGEST_REASON = 200
 NOT_ALLOWED = ("M_FORBIDDEN", "M_NOT_FOUND", "M_UNKNOWN")
 """About a room: it is closed to the bot, or there is no such room."""
 
@@ -52,16 +50,8 @@ class Refusal(Exception):
         self.said = str(answer.message or "")[:LONGEST_REASON]
         self.status = int(getattr(transport, "status", 0))
         self.soft = bool(getattr(answer, "soft_logout", False))
-        self.pause = _pause(getattr(transport, "headers", {}).get("Retry-After"), answer)
-
-
-def _pause(header: str | None, answer: ErrorResponse) -> float:
-    """In seconds: what the header says, else the body."""
-    try:
-        seconds = float(header) if header else float(answer.retry_after_ms or 1000) / 1000.0
-    except ValueError:
-        return 1.0
-    return min(max(seconds, 0.1), LONGEST_PAUSE) if seconds == seconds else 1.0
+        said = getattr(transport, "headers", {}).get("Retry-After")
+        self.pause = pause(said or float(answer.retry_after_ms or 1000) / 1000.0, least=0.1)
 
 
 def checked(answer: T | ErrorResponse) -> T:
@@ -107,14 +97,10 @@ def meaning_of(
             )
         case TimeoutError():
             return RetryLater("matrix: the homeserver did not answer in time")
-        case aiohttp.ClientConnectorCertificateError(certificate_error=why):
-            reason = str(getattr(why, "verify_message", type(why).__name__)).rstrip(".")
-            what_to_do = format_certificate_advice("matrix.homeserver")
-            return RetryLater(
-                f"matrix: the homeserver's certificate is not trusted ({reason}). {what_to_do}"
-            )
         case aiohttp.ClientError() | OSError():
-            return RetryLater(f"matrix: the homeserver cannot be reached ({type(error).__name__})")
+            server = "matrix: the homeserver"
+            why = untrusted(error, server, setting="matrix.homeserver")
+            return RetryLater(why or f"{server} cannot be reached ({type(error).__name__})")
         case LocalProtocolError() if room is not None and not inside:
             return not_in
         case LocalProtocolError() | EncryptionError() | OlmTrustError() | PeeweeException():

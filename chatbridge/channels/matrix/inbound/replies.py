@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from chatbridge.channels.chat.inbound import Spawn
-from chatbridge.channels.chat.writer import patiently
+from chatbridge.channels.chat.writer import key_name, patiently
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
@@ -108,15 +108,15 @@ class Replies:
     ) -> None:
         sent = await self._send(drawing, where | to_content(made), to)
         for emoji in made.emojis() if self.reactions else ():
-            tx = content.transaction("seed", sent, emoji)
+            tx = key_name(("seed", sent, emoji))
             await patiently(partial(self.api.react, to.room, sent, emoji, tx=tx), self.clock)
 
     async def take_away(self, event: RoomEvent) -> None:
-        await self.api.redact(event.room, event.id, tx=content.transaction("redact", event.id))
+        await self.api.redact(event.room, event.id, tx=key_name(("redact", event.id)))
 
     async def _send(self, drawing: Words, where: content.Content, to: RoomEvent) -> str:
         new = content.message(drawing, notice=True) | where
-        tx = content.transaction("say", to.id, drawing.body)
+        tx = key_name(("say", to.id, drawing.body))
         return await patiently(partial(self.api.send, to.room, new, tx=tx), self.clock)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 
 from chatbridge.channels.chat.capabilities import Files
@@ -10,10 +9,9 @@ from chatbridge.channels.chat.card_messages import CardMessages
 from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.surface import ChatSurface
-from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
+from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent, key_name
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
-from chatbridge.channels.matrix.client.content import transaction
 from chatbridge.channels.matrix.client.errors import MayNot, Rejected
 from chatbridge.channels.matrix.client.events import Mark, marked
 from chatbridge.channels.matrix.outbound.multi_select_reactions import MultiSelectReactions
@@ -25,6 +23,7 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.ports import Clock, Shown
+from chatbridge.digests import sha256_hex
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +126,7 @@ class Chat(ChatSurface[Words]):
             made |= content.in_thread(new.root, after=after)
         elif new.root is not None or after:
             made |= content.in_reply(new.root or after)
-        event = await self._api.send(new.room, made, tx=transaction(*new.key))
+        event = await self._api.send(new.room, made, tx=key_name(new.key))
         if new.card is not None:
             if len(self._sure) >= MAX_SURE:
                 self._sure.clear()
@@ -138,19 +137,19 @@ class Chat(ChatSurface[Words]):
         self, room: str, message: str, drawing: Drawing[Words], *, key: Key, silent: bool
     ) -> Sent:
         made = content.edit(drawing.text, message, notice=silent)
-        tx = transaction(*key, digest(drawing.text))
+        tx = key_name((*key, digest(drawing.text)))
         return Sent(id=await self._api.send(room, made, tx=tx))
 
     async def remove(self, room: str, message: str) -> None:
         try:
-            await self._api.redact(room, message, tx=transaction("redact", message))
+            await self._api.redact(room, message, tx=key_name(("redact", message)))
         except (MayNot, Rejected) as error:
             log.debug("%s: %s stays: %s", self.name, message, error)
 
     # ── reactions ─────────────────────────────────────────────────────────────────────────────────
 
     async def react(self, room: str, message: str, emoji: str, *, ask: Ask) -> str | None:
-        tx = transaction("seed", message, emoji)
+        tx = key_name(("seed", message, emoji))
         try:
             return await self._api.react(room, message, emoji, tx=tx)
         except RetryLater as error:
@@ -173,4 +172,4 @@ class Chat(ChatSurface[Words]):
 
 
 def digest(text: Words) -> str:
-    return hashlib.sha256(f"{text.body}\0{text.html}".encode()).hexdigest()[:16]
+    return sha256_hex(f"{text.body}\0{text.html}".encode())[:16]

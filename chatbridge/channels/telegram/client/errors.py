@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 import re
-import ssl
 from datetime import timedelta
 
 from telegram.error import (
@@ -21,13 +20,17 @@ from telegram.error import (
 )
 
 from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.errors import (
+    LONGEST_PAUSE,
+    asks_for_pause,
+    token_rejected,
+    untrusted,
+)
 from chatbridge.channels.telegram.client.response_checks import UNREADABLE, SaidOk
-from chatbridge.core.cards.phrases import format_certificate_advice
-from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 
 log = logging.getLogger(__name__)
 
-LONGEST_PAUSE = 3600.0
 CONFLICT_PAUSE = 5.0
 NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
@@ -79,8 +82,7 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
     match error:
         case RetryAfter(retry_after=timedelta() as pause):
             seconds = min(pause.total_seconds(), LONGEST_PAUSE)
-            after = seconds if seconds > 0 else None
-            return RetryLater("telegram asks for a pause (429)", after=after)
+            return asks_for_pause("telegram", seconds if seconds > 0 else None)
         case ChatMigrated(new_chat_id=int(group)) if group < 0:
             return Migrated(group)
         case InvalidToken():
@@ -88,7 +90,7 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
             if "not found" in str(error.__cause__ or error).lower():
                 what = "telegram does not know the bot token (404)"
                 where += " and telegram.api_base"
-            return TokenRejected(f"{what}. Check {where}, then run: chatbridge restart")
+            return token_rejected(what, hint=where)
         case BadRequest() | Conflict() | Forbidden() if error.__cause__ is not None:
             # Words that cannot be read say nothing about a chat or a message.
             return RetryLater(f"telegram cannot be reached ({UNREADABLE})")
@@ -126,8 +128,10 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
         case TelegramError(message=said):
             # What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway".
             kind = said.partition(":")[0].partition("(")[0].strip()[:60]
-            why = _untrusted(error) or f"telegram cannot be reached ({kind})"
-            return RetryLater(why, unsent=_is_unsent(error))
+            why = untrusted(error, "telegram", setting="telegram.api_base")
+            return RetryLater(
+                why or f"telegram cannot be reached ({kind})", unsent=_is_unsent(error)
+            )
         case _:
             return error
 
@@ -135,14 +139,3 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
 def _is_unsent(error: Exception) -> bool:
     """Whether there was no connection over which it could have gone out."""
     return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
-
-
-def _untrusted(error: BaseException | None) -> str | None:
-    """What to do about the server's certificate, if that is why it was told nothing."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            why = error.verify_message.rstrip(".")
-            what_to_do = format_certificate_advice("telegram.api_base")
-            return f"telegram's certificate is not trusted ({why}). {what_to_do}"
-        error = error.__cause__ or error.__context__
-    return None
