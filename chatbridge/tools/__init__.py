@@ -1,6 +1,8 @@
 """MCP tools: they parse arguments into an ask and render its outcome. They know no channel.
 
 server: the MCP server that all sessions share
+late_server: the answers to the first requests, until the SDK is imported
+offer: which tools a client sees
 call: a tool, and one call of it: who calls, and how it shows that it waits
 clients: MCP clients by name, and how long their calls may take
 definition: arguments: pieces of schemas, checks, refusals

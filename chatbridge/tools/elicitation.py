@@ -21,7 +21,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcp import MCPError
 from mcp_types import ElicitResult
 from pydantic import ValidationError
 
@@ -83,6 +82,8 @@ class Elicitation:
                 log.error("ask %s: its window failed", ask.id, exc_info=error)
 
     async def _show(self, ask: Ask, call: ToolCall, elicit: Elicit, window: Window) -> None:
+        from mcp import MCPError  # there since the call came, and not before the first answers
+
         began = call.clock.monotonic()
         try:
             reply = await elicit(window.message, window.schema)

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp.server.lowlevel import Server
-
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.operations.fair_queue import FairQueue
@@ -30,11 +28,13 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.operation import Operation
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
+from chatbridge.tools.late_server import LateServer
 from chatbridge.tools.messages import ToolMessages
-from chatbridge.tools.server import build_server
+from chatbridge.tools.offer import Offer
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import World, world
+from tests.fakes.late_server import at_once
 
 Json = dict[str, Any]
 PATIENCE = 20.0
@@ -100,7 +100,7 @@ class CommandHub:
     operations: Operations
     offer: ToolList
     pushes: Pushes
-    server: Server[Any]
+    server: LateServer
     ends: asyncio.Queue[Operation] = field(default_factory=asyncio.Queue)
 
     @property
@@ -190,10 +190,9 @@ async def command_hub(
         )
         offer = ToolList(own, services, store=here.store, clock=clock)
         await offer.compare()
-        server = build_server(
-            offer.tools,
+        server = at_once(
+            Offer(offer.tools, Clients()),
             waiting_calls=here.broker.waiting_calls,
-            clients=Clients(),
             clock=clock,
             messages=ToolMessages(here.inbox.messages),
             after_call=lambda: None,

@@ -17,9 +17,10 @@ from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolHandler
 from chatbridge.tools.clients import Clients, agent_of
 from chatbridge.tools.messages import ToolMessages
-from chatbridge.tools.server import build_server
+from chatbridge.tools.offer import Offer
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.core_env import World
+from tests.fakes.late_server import at_once
 
 
 async def nobody(_ask_id: str) -> Reach:
@@ -40,10 +41,9 @@ async def door(
     """`told` is what the owner hears. `tools`: those that there are instead of `tool`."""
     offered = [*tools] or [tool(Waiting(hub.broker, nobody))]
     messages = ToolMessages(hub.inbox.messages)
-    server = build_server(
-        lambda: offered,
+    server = at_once(
+        Offer(lambda: offered, Clients()),
         waiting_calls=hub.broker.waiting_calls,
-        clients=Clients(),
         clock=hub.clock,
         messages=messages,
         after_call=lambda: None,

@@ -27,6 +27,7 @@ from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.messages import CheckMessages, ToolMessages
+from chatbridge.tools.offer import Offer
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
@@ -197,9 +198,8 @@ async def open_door(
             CheckMessages(hub.inbox.messages),
         )
         server = build_server(
-            lambda: tools,
+            Offer(lambda: tools, Clients()),
             waiting_calls=hub.broker.waiting_calls,
-            clients=Clients(),
             clock=hub.clock,
             messages=ToolMessages(hub.inbox.messages),
             after_call=lambda: None,

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from mcp.server.lowlevel import Server
-
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import Answer, Ask, Notice, Project
@@ -24,12 +22,14 @@ from chatbridge.link.relay import Relay
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.late_server import LateServer
 from chatbridge.tools.messages import CheckMessages, ToolMessages
-from chatbridge.tools.server import build_server
+from chatbridge.tools.offer import Offer
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from chatbridge.tools.what_next import WhatNext
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, World, world
+from tests.fakes.late_server import at_once
 
 Json = dict[str, Any]
 PATIENCE = 20.0
@@ -102,7 +102,7 @@ class Bridge:
     """One hub's inside, with the MCP server of a real one."""
 
     hub: World
-    server: Server[Any]
+    server: LateServer
     clients: Clients
     pipes: list[Pipe] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -177,10 +177,9 @@ async def bridge(
                 wait=HOUR,
             ),
         )
-        server = build_server(
-            lambda: tools,
+        server = at_once(
+            Offer(lambda: tools, known),
             waiting_calls=hub.broker.waiting_calls,
-            clients=known,
             clock=clock.calls,
             messages=ToolMessages(hub.inbox.messages),
             after_call=lambda: None,

@@ -177,7 +177,10 @@ async def test_an_agent_over_http_sees_no_command_and_can_run_none(
 ) -> None:
     hub.define("ant", "{")
     await hub.offer.reload()
-    async with served(hub.world, hub.server, hub.folder) as door, door.client(mode) as client:
+    async with (
+        served(hub.world, await hub.server.get(), hub.folder) as door,
+        door.client(mode) as client,
+    ):
         tools = (await client.list_tools(cache_mode="bypass")).tools
         assert [tool.name for tool in tools] == ["ask_user"]
         for name in ("make_test", "status", "await", "cancel"):

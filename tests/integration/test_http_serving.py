@@ -17,8 +17,9 @@ from chatbridge.hub.process.lock import Lock
 from chatbridge.settings.tools import Http
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.messages import ToolMessages
-from chatbridge.tools.server import build_server
+from chatbridge.tools.offer import Offer
 from tests.fakes.core_env import PATIENCE, World, world
+from tests.fakes.late_server import at_once
 
 
 @pytest.fixture
@@ -35,10 +36,9 @@ def address_of(sock: socket.socket) -> str:
 
 
 def serving(hub: World, path: Path, **http: str) -> HttpServing:
-    server = build_server(
-        list,
+    server = at_once(
+        Offer(list, Clients()),
         waiting_calls=hub.broker.waiting_calls,
-        clients=Clients(),
         clock=hub.clock,
         messages=ToolMessages(hub.inbox.messages),
         after_call=lambda: None,

@@ -189,6 +189,17 @@ def test_a_link_and_a_hook_have_imported_nothing_heavy_in_the_end(home: House) -
     assert ended(started(home, "hook"), json.dumps(event)) == (0, [])
 
 
+def test_a_hub_is_up_before_it_imports_the_sdk() -> None:
+    script = (
+        "import sys; import chatbridge.hub.wiring.serving; "
+        "print({'mcp', 'mcp_types.methods', 'starlette', 'httpx2'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=bare({})
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
 @dataclass(frozen=True, slots=True)
 class Hubs:
     process: subprocess.Popen[str]

@@ -15,7 +15,7 @@ def given(forms: PendingElicitations) -> list[tuple[types.RequestId | None, Any]
     """What the SDK is given, as request and result."""
     found: list[tuple[types.RequestId | None, Any]] = []
     while not forms.replies.empty():
-        message = forms.replies.get_nowait().message
+        message = forms.replies.get_nowait()
         assert isinstance(message, types.JSONRPCResponse)
         found.append((message.id, message.result))
     return found

@@ -7,12 +7,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
-
-from mcp.server.subscriptions import InMemorySubscriptionBus, ServerEvent, ToolsListChanged
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from chatbridge import __version__
-from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
 from chatbridge.commands.tools.tool import CommandServices, CommandTool
 from chatbridge.core.errors import StoreError
@@ -22,24 +21,12 @@ from chatbridge.core.store_port import Store, Transaction
 from chatbridge.digests import sha256_hex
 from chatbridge.tools.call import ToolHandler
 
+if TYPE_CHECKING:
+    from chatbridge.commands.tools.changes import Changes
+
 log = logging.getLogger(__name__)
 
 CHANNEL, KEY = "commands", "offered"
-
-
-class Changes(InMemorySubscriptionBus):
-    """How clients of the era without a handshake hear of another list. One whose subscription is
-    made again after a restart of the hub may have missed the change."""
-
-    def __init__(self, pushes: Pushes) -> None:
-        super().__init__()
-        self._pushes = pushes
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        unsubscribe = super().subscribe(listener)
-        if self._pushes.other_tools:
-            listener(ToolsListChanged())
-        return unsubscribe
 
 
 class ToolList:
@@ -47,7 +34,6 @@ class ToolList:
         self, own: Sequence[ToolHandler], services: CommandServices, *, store: Store, clock: Clock
     ) -> None:
         """The library of `services` has been loaded."""
-        self.changes = Changes(services.pushes)
         self._own, self._services, self._library = tuple(own), services, services.library
         self._store, self._clock = store, clock
         self._beside = (Status(services), Await(services), Cancel(services))
@@ -57,6 +43,13 @@ class ToolList:
     def tools(self) -> Sequence[ToolHandler]:
         """In an order that stays the same."""
         return self._tools
+
+    @cached_property
+    def changes(self) -> Changes:
+        """The SDK's, so not before the first answers."""
+        from chatbridge.commands.tools.changes import Changes
+
+        return Changes(self._services.pushes)
 
     def missing(self, name: str) -> str | None:
         """Why there is no tool of this name, if a definition file is to blame."""
@@ -89,7 +82,7 @@ class ToolList:
             return
         log.info("agents are offered other commands: %s", ", ".join(self._library.commands))
         self._services.pushes.tools_changed()
-        await self.changes.publish(ToolsListChanged())
+        await self.changes.tools_changed()
         await self._remember()
 
     def _listed(self) -> tuple[ToolHandler, ...]:

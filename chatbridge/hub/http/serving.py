@@ -13,9 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from mcp.server.lowlevel import Server
+from typing import TYPE_CHECKING
 
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import SettingsError
@@ -24,6 +22,7 @@ from chatbridge.core.tasks import race
 from chatbridge.hub.http.tokens import TokenList, Tokens
 from chatbridge.setting_rules import is_loopback
 from chatbridge.settings.tools import Http, host_and_port
+from chatbridge.tools.late_server import LateServer
 
 if TYPE_CHECKING:
     from chatbridge.channels.web.server import Take
@@ -36,7 +35,7 @@ RETRY_SECONDS = 30.0
 
 @dataclass(slots=True)
 class HttpServing:
-    server: Server[Any]
+    server: LateServer
     waiting_calls: WaitingCalls
     http: Http
     state: Path
@@ -80,6 +79,7 @@ class HttpServing:
     async def _serve(
         self, address: str | None, begun: asyncio.Event, stop: asyncio.Event, *, insist: bool
     ) -> None:
+        server = await self.server.get()
         from chatbridge.hub.http.agents import HttpAgents
         from chatbridge.hub.http.guard import PATH
 
@@ -98,7 +98,11 @@ class HttpServing:
         self._trouble = None
         tokens = self.tokens or Tokens(str(self.state))
         self._agents = HttpAgents(
-            self.server, self.waiting_calls, tokens=tokens, clock=self.clock, limit=self.http.limit
+            server,
+            self.waiting_calls,
+            tokens=tokens,
+            clock=self.clock,
+            limit=self.http.limit,
         )
         names = _Names(address, self.http.hosts, self.passed_on)
         async with self._agents.serving(listener, names) as take:

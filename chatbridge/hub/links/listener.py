@@ -12,9 +12,6 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
-
-from mcp.server.lowlevel import Server
 
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
@@ -27,6 +24,7 @@ from chatbridge.hub.links.peers import Origin, Peers, identity
 from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.links.session import Delivered, Session
 from chatbridge.settings import compared_settings
+from chatbridge.tools.late_server import LateServer
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +43,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Links:
-    server: Server[Any]
+    server: LateServer
     waiting_calls: WaitingCalls
     settings: dict[str, str] = field(kw_only=True)
     """Digests of what this hub uses; the owner is told of links that name others."""

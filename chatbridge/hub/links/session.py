@@ -13,11 +13,9 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import mcp_types as types
-from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
 from chatbridge import safe_json
@@ -27,6 +25,7 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, LineReader, Overlong
 from chatbridge.safe_json import has_bad_id, is_request_id
+from chatbridge.tools.late_server import FirstAnswers, LateServer
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ class PendingElicitations:
     this hub. It is given to the SDK as the response to the request that the call makes now."""
 
     def __init__(self) -> None:
-        self.replies: asyncio.Queue[SessionMessage] = asyncio.Queue()
+        self.replies: asyncio.Queue[types.JSONRPCMessage] = asyncio.Queue()
         """For the SDK, as if they had come on the wire."""
         self._open: dict[str, types.RequestId] = {}
         """Our request that is open at the client, by the call it is made for."""
@@ -77,7 +76,15 @@ class PendingElicitations:
 
     def _respond(self, form: types.RequestId, result: dict[str, Any]) -> None:
         response = types.JSONRPCResponse(jsonrpc="2.0", id=form, result=result)
-        self.replies.put_nowait(SessionMessage(response))
+        self.replies.put_nowait(response)
+
+
+@dataclass(slots=True)
+class First:
+    """What a client has said before the SDK was there, which reads it all the same."""
+
+    answered: list[types.JSONRPCMessage] = field(default_factory=list)
+    unanswered: types.JSONRPCMessage | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -109,14 +116,36 @@ class Session:
     _splitter: LineReader = field(default_factory=LineReader)
     _lines: deque[bytes | Overlong] = field(default_factory=deque)  # Read, and not yet looked at
 
-    async def serve(self, server: Server[Any]) -> None:
-        streams = _Streams(self)
-        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
-        try:
-            async with self.pushes.to(self):
-                await server.run(streams, streams, options)
-        finally:
-            streams.stop()
+    async def serve(self, server: LateServer) -> None:
+        async with self.pushes.to(self):
+            first = await self._answer_first(server)
+            if first is None:
+                return
+            sdk = await server.get()
+            from chatbridge.hub.links.streams import Streams
+
+            await Streams(self, first).serve(sdk)
+
+    async def _answer_first(self, server: LateServer) -> First | None:
+        """Answer what can be answered before the SDK is there. None at the end."""
+        first, answers = First(), FirstAnswers(server.offer, self)
+        while not server.made.done():
+            message = await self.next_message()
+            if message is None:
+                return None
+            match message:
+                case types.JSONRPCRequest(method=method, params=params, id=request) if (
+                    result := answers.result(method, params)
+                ) is not None:
+                    self._requests.discard(json.dumps(request))
+                    await self._say({"jsonrpc": "2.0", "id": request, "result": result})
+                case types.JSONRPCNotification(method="notifications/initialized"):
+                    pass
+                case _:
+                    first.unanswered = message
+                    break
+            first.answered.append(message)
+        return first
 
     def age(self, request: object) -> float | None:
         return self._ages.pop(json.dumps(request), None)
@@ -128,7 +157,7 @@ class Session:
 
     # ── in ────────────────────────────────────────────────────────────────────────────────────────
 
-    async def next_message(self) -> SessionMessage | None:
+    async def next_message(self) -> types.JSONRPCMessage | None:
         """The next message of the client; None at the end."""
         while True:
             while not self._lines:
@@ -155,7 +184,7 @@ class Session:
             if message is not None:
                 return message
 
-    async def _parsed(self, line: bytes) -> SessionMessage | None:
+    async def _parsed(self, line: bytes) -> types.JSONRPCMessage | None:
         if b'"chatbridge"' in line and await self._took_private(line):
             return None
         try:
@@ -185,7 +214,7 @@ class Session:
             await self._note_cancelled(message)
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self.forms.closed(message.id)
-        return SessionMessage(message, metadata=ServerMessageMetadata(request_context=self))
+        return message
 
     async def _repaired(self, line: bytes) -> types.JSONRPCMessage | None:
         """Half a surrogate pair becomes a question mark. Everything else that the SDK's parser does
@@ -275,13 +304,10 @@ class Session:
 
     # ── out ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def send_message(self, item: SessionMessage) -> None:
-        message = item.message
+    async def send_message(self, message: types.JSONRPCMessage, call: object = None) -> None:
+        """`call`: that a request of ours is made for; the link routes a late reply by it."""
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         if isinstance(message, types.JSONRPCRequest):
-            # The call that a request of ours is made for: the link routes a late reply by it.
-            about = item.metadata
-            call = about.related_request_id if isinstance(about, ServerMessageMetadata) else None
             if self.forms.answered(json.dumps(call), message.id):
                 return
             if self.confirms:  # a link takes it out again; clients may refuse it
@@ -318,54 +344,6 @@ class Session:
             await self.send(line + b"\n")
         except ConnectionError:
             self.present = False
-
-
-class _Streams:
-    """What the SDK reads from and writes to. The connection is closed by its owner."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._line: asyncio.Future[SessionMessage | None] | None = None
-
-    async def send(self, item: SessionMessage, /) -> None:
-        await self._session.send_message(item)
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        """The next line's message, or a reply that came on no line, whichever comes first."""
-        self._line = self._line or asyncio.ensure_future(self._session.next_message())
-        reply = asyncio.ensure_future(self._session.forms.replies.get())
-        ends: set[asyncio.Future[Any]] = {self._line, reply}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            reply.cancel()
-        if reply.done() and not reply.cancelled():
-            return reply.result()
-        line, self._line = self._line, None
-        try:
-            message = line.result()
-        except Exception:
-            self._session.mute()
-            raise
-        if message is None:
-            raise StopAsyncIteration
-        return message
-
-    def stop(self) -> None:
-        if self._line is not None:
-            self._line.cancel()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    receive = __anext__
-
-    async def aclose(self) -> None: ...
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None: ...
 
 
 def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import gc
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from chatbridge import __version__, runtime_paths
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnusable
+from chatbridge.hub.process.imports import heavy_imports
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import log_to_stderr
 from chatbridge.hub.process.systemd import Systemd
@@ -34,9 +33,6 @@ NO_SOCKET = (
     "chatbridge-system.socket"
 )
 
-FULL_COLLECTIONS_APART = 100
-"""Ten times Python's own. One looks at all that is in memory, tens of milliseconds with a thousand
-questions open; next to nothing here is garbage that the younger generations' do not find."""
 THREADS_TURN_SECONDS = 0.001
 """How long a thread that draws a long text keeps the event loop waiting for its turn."""
 
@@ -54,7 +50,7 @@ def main(argv: list[str]) -> int:
         if options.system and listener is None:
             raise SocketUnusable(NO_SOCKET)
         with Lock(runtime_paths.state_dir(), started_by=options.started_by) as lock:
-            with _heavy_imports():
+            with heavy_imports():
                 import uvloop
 
                 from chatbridge.hub.wiring.serving import run_hub
@@ -87,7 +83,7 @@ def standalone_main(argv: list[str]) -> int:
     options = _standalone_options(argv)
     descriptors.raise_limit()
     log_to_stderr()
-    with _heavy_imports():
+    with heavy_imports():
         import asyncio
 
         from chatbridge.hub.process.standalone import run_standalone, run_unavailable
@@ -103,18 +99,6 @@ def standalone_main(argv: list[str]) -> int:
         sys.stderr.write(redacted(f"{error}\n"))
         asyncio.run(run_unavailable(redacted(str(error))))
     return 0
-
-
-@contextmanager
-def _heavy_imports() -> Iterator[None]:
-    """Modules are no garbage: looking for some in them takes a twelfth of the start."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTIONS_APART)
-        gc.enable()
 
 
 class Report:

@@ -10,8 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-
-from mcp.server.subscriptions import SubscriptionBus
+from typing import TYPE_CHECKING
 
 from chatbridge.commands.arguments.environment import environment_of
 from chatbridge.commands.arguments.executable import Programs
@@ -36,6 +35,9 @@ from chatbridge.hub.wiring.known_projects import KnownProjects
 from chatbridge.settings import Settings
 from chatbridge.tools.call import ToolHandler
 
+if TYPE_CHECKING:
+    from chatbridge.commands.tools.changes import Changes
+
 log = logging.getLogger(__name__)
 
 
@@ -45,7 +47,7 @@ class Commands:
 
     tools: Callable[[], Sequence[ToolHandler]]
     missing: Callable[[str], str | None] = lambda name: None
-    changes: SubscriptionBus | None = None
+    changes: Callable[[], Changes | None] = lambda: None
     pushes: Pushes = field(default_factory=Pushes)
     delivered: Callable[[CallName], Awaitable[None]] | None = None
     opened: Callable[[Project], None] = lambda project: None
@@ -137,7 +139,7 @@ async def open_commands(
         yield Commands(
             tools=offer.tools,
             missing=offer.missing,
-            changes=offer.changes,
+            changes=lambda: offer.changes,
             pushes=pushes,
             delivered=operations.delivered,
             opened=projects.add,

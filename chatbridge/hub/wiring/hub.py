@@ -12,9 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppres
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from mcp.server.lowlevel import Server
+from typing import TYPE_CHECKING, Any
 
 from chatbridge import runtime_paths
 from chatbridge.attachments.files import AttachmentFiles
@@ -39,12 +37,14 @@ from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
 from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
+from chatbridge.hub.process.imports import heavy_imports
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import rotate_log, set_level
 from chatbridge.hub.wiring import database
@@ -59,10 +59,14 @@ from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.call import Caller
 from chatbridge.tools.clients import Client, Clients, agent_of
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
+from chatbridge.tools.late_server import LateServer
 from chatbridge.tools.messages import ToolMessages
-from chatbridge.tools.server import build_server
+from chatbridge.tools.offer import Offer
 from chatbridge.tools.waiting import Waiting
 from chatbridge.voice.transcriber import transcriber_of
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +83,7 @@ class Hub:
 
     settings: Settings
     waiting_calls: WaitingCalls
-    server: Server[Any]
+    server: LateServer
     tell: Callable[[str], None]  # Says something to the owner, once
     terminals: Terminals
     modules: tuple[str, ...]  # What its channels have to import
@@ -247,17 +251,26 @@ async def open_hub(
             for name, own in settings.clients.items()
         }
         with_results = ToolMessages(messages, tool_files)
-        server = build_server(
-            extra.tools,
-            waiting_calls=broker.waiting_calls,
-            clients=Clients(clients),
-            clock=clock,
-            messages=with_results,
-            after_call=_sweeper(sweep, background, clock),
-            spawn=background.spawn,
-            missing=extra.missing,
-            changes=extra.changes,
-        )
+        offer, after_call = Offer(extra.tools, Clients(clients)), _sweeper(sweep, background, clock)
+
+        def make_server() -> Server[Any]:
+            with heavy_imports():
+                from chatbridge.tools.server import build_server
+
+                return build_server(
+                    offer,
+                    waiting_calls=broker.waiting_calls,
+                    clock=clock,
+                    messages=with_results,
+                    after_call=after_call,
+                    spawn=background.spawn,
+                    missing=extra.missing,
+                    changes=extra.changes(),
+                )
+
+        making = asyncio.ensure_future(asyncio.to_thread(make_server))
+        stack.push_async_callback(end_tasks, [making])
+        server = LateServer(offer, making)
         health = Health(
             agents=agents,
             remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
@@ -327,7 +340,9 @@ async def open_hub(
         )
 
         async def channels() -> None:
-            """What open cards show comes first, but holds up nobody for long."""
+            """What open cards show comes first, but holds up nobody for long. Channels import much,
+            and links wait for the SDK."""
+            await server.get()
             with suppress(TimeoutError):
                 async with asyncio.timeout(BRING_SECONDS):
                     await files.bring(of_open=True)

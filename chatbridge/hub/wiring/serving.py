@@ -28,7 +28,10 @@ from chatbridge.settings import Settings
 
 log = logging.getLogger(__name__)
 
-LATE = ("chatbridge.tools.journal.yaml_text",)
+LATE = (
+    *("chatbridge.tools.server", "chatbridge.hub.links.streams"),
+    *("chatbridge.commands.tools.changes", "chatbridge.tools.journal.yaml_text"),
+)
 """Imported where they are first used: most hubs of links never do."""
 
 
@@ -155,6 +158,7 @@ async def attended(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
         await hub.store.note("systemd", "watchdog")
         await hub.store.write(lambda _: asyncio.sleep(0))
 
+    await hub.server.get()
     await asyncio.to_thread(import_everything, hub.modules)
     systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
     async with fed(systemd, responds):
