@@ -181,7 +181,7 @@ def _startup(part: Json, _: Json) -> Iterator[Row]:
         "first start: no hub runs, the link starts one",
         ms(first["ms"]),
         f"{ms(first['sdk_ms'])}: {sdk}",
-        at_most(ratio, 1.3, "times", shown=True),
+        at_most(ratio, 1.1, "times", shown=True),
     )
     yield _row(
         "`chatbridge mcp --standalone`",
