@@ -1,7 +1,9 @@
 """Single-use codes that log a browser in to the inbox, and proofs that an address leads to it.
 
 Owns their list, which is one note of the store: `chatbridge setup` shows a code, and restarts the
-hub before it is used. Part of the core because the hub creates them before any channel is imported.
+hub before it is used. A code that was created with the token is in no note: who changes a stolen
+token, and restarts the hub, ends what was made with it. Part of the core because the hub creates
+them before any channel is imported.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class CodeUse(Enum):
 
 
 ACCEPTED = frozenset({CodeUse.ACCEPTED, CodeUse.ACCEPTED_BY_TOKEN})
+_KEPT = frozenset({CodeUse.ACCEPTED.name, CodeUse.USED_BEFORE.name})
 
 
 class LoginCodes:
@@ -61,7 +64,7 @@ class LoginCodes:
             found = []
         for each in found if isinstance(found, list) else []:
             match each:
-                case [str(hashed), int() | float() as ends, str(use)] if use in CodeUse.__members__:
+                case [str(hashed), int() | float() as ends, str(use)] if use in _KEPT:
                     self._codes[hashed] = (ends, CodeUse[use])
 
     async def new(self, *, by_token: bool) -> str:
@@ -111,13 +114,16 @@ class LoginCodes:
 
     async def _save(self) -> None:
         assert self._inbox is not None, "not loaded"
-        listed = [[hashed, ends, use.name] for hashed, (ends, use) in self._codes.items()]
+        codes = self._codes.items()
+        listed = [[hashed, ends, use.name] for hashed, (ends, use) in codes if use.name in _KEPT]
         value, at = json.dumps(listed), self._clock.time()
         await self._inbox.remember(ChannelState(channel=CHANNEL, key=KEY, value=value, at=at))
 
     def _forget_old(self) -> None:
         now = self._clock.time()
-        self._codes = {key: code for key, code in self._codes.items() if code[0] > now}
+        # A clock that was set back must not keep one for long.
+        latest = now + 2 * CODE_SECONDS
+        self._codes = {key: it for key, it in self._codes.items() if now < it[0] < latest}
 
 
 def _hashed(code: str) -> str:

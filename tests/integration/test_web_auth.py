@@ -52,6 +52,19 @@ async def test_the_next_hub_knows_which_codes_are_good_and_which_are_used_up(web
     assert await later.use(good, address="") is CodeUse.USED_BEFORE
 
 
+async def test_a_code_of_the_token_ends_with_the_hub(web: Web) -> None:
+    code = await web.codes.new(by_token=True)
+    later = LoginCodes(clock=web.clock)
+    await later.load(web.desk.inbox)
+    assert await later.use(code, address="") is CodeUse.UNKNOWN
+
+
+async def test_a_clock_that_is_set_back_keeps_no_code_for_long(web: Web) -> None:
+    code = await web.new_code()
+    web.clock.step(-86400.0)
+    assert await web.codes.use(code, address="") is CodeUse.UNKNOWN
+
+
 async def test_opening_the_link_does_not_use_the_code_up(web: Web) -> None:
     code = await web.new_code()
     for _ in range(3):
