@@ -37,7 +37,10 @@ HOSTS = f"127.0.0.1,{AWAY}"
 START_SECONDS = 30.0
 FENCE = Fence("test", 1)
 LEADS = "UPDATE leader SET holder = 'test', epoch = 1, beat = 0"
-END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+END_SESSIONS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = '{name}' AND pid <> pg_backend_pid()
+"""
 CLEAR = """
     DO $$ DECLARE name text; BEGIN
         SET LOCAL session_replication_role = replica;  -- the audit trail keeps new lines else
@@ -82,10 +85,10 @@ class Postgres:
             self._made += 1
             name = f"test_{self._made}"
             await self.sql(f"CREATE DATABASE {name}")
+            if not empty:
+                await migrate.upgrade(self.address(name))
+                await self.sql(LEADS, name)
         address = self.address(name)
-        if not empty:
-            await migrate.upgrade(address)
-            await self.sql(LEADS, name)
         try:
             yield address
         finally:
@@ -96,10 +99,10 @@ class Postgres:
                 await self.sql(END_SESSIONS.format(name=name))
 
     async def clear(self, address: Address) -> None:
-        """End its sessions, and forget what hubs have written there."""
+        """End its sessions, and forget what hubs have written there. One connection does it all: to
+        make another takes longer than most of these tests."""
         name = address.name.split()[0]
-        await self.sql(END_SESSIONS.format(name=name))
-        await self.sql(CLEAR, name)
+        await self.sql(f"{END_SESSIONS.format(name=name)}; {CLEAR}; {LEADS}", name)
 
     def start(self) -> None:
         """:raises AssertionError: it does not come up; with its log."""
