@@ -29,6 +29,8 @@ while not (asks := ask_hub("pending")["asks"]):
 print(json.dumps(asks))
 """
 QUESTION: Json = {"question": "Deploy?", "options": ["Yes", "No"]}
+WAITS = 4 * PATIENCE
+"""For an answer, while one hub after another comes up; each of them has its own patience."""
 EVERY = 0.2
 """Seconds between looks into the container: each is several processes."""
 
@@ -105,7 +107,7 @@ class Login:
 
 async def asked(client: Client) -> str:
     """The text of the result, when somebody has answered."""
-    return text_of(await client.call_tool("ask_user", QUESTION, read_timeout_seconds=PATIENCE))
+    return text_of(await client.call_tool("ask_user", QUESTION, read_timeout_seconds=WAITS))
 
 
 @asynccontextmanager

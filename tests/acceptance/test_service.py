@@ -20,7 +20,7 @@ from tests.fakes.container import CHATBRIDGE, Container
 
 pytestmark = [pytest.mark.nspawn, pytest.mark.early]
 
-WATCHDOG = 4.0
+WATCHDOG = 8.0
 QUICK = f"[Service]\nWatchdogSec={WATCHDOG:.0f}\n"
 CONFIG = 'default_timeout = "10m"\n'
 DEAF = """\

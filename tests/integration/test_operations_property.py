@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
@@ -17,11 +18,10 @@ from hypothesis import strategies as st
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.clock import StillClock
 from tests.fakes.databases import Database, SqliteFile
-from tests.fakes.operating import Operating, PretendGate, operating, operation
+from tests.fakes.operating import PATIENCE, Operating, PretendGate, operating, operation
 from tests.fakes.runner import PretendRunner
 
 LIMIT, GROUP_LIMIT = 2, 1
-ROUNDS = 2000
 
 _begin = st.tuples(
     st.just("begin"),
@@ -155,13 +155,16 @@ class Life:
     async def to_the_end(self) -> Sequence[Operation]:
         """Everybody answers, every command ends, nothing is wrong any more."""
         self.runner.reachable, self.runner.loses_confirmations = True, False
-        for _ in range(ROUNDS):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             for ask_id in list(self.gate.asks):
                 self.gate.say(ask_id, None)
             for operation_id in list(self.runner.running):
                 self.runner.end(operation_id)
+            stored = all(task.done() for task in self.beside)
             rows = [await self.hub.store.operations.get(each) for each in self.wanted]
-            if all(row is None or row.ended for row in rows) and not self.runner.ends:
+            over = stored and all(row is None or row.ended for row in rows)
+            if over and not self.runner.ends:
                 return [row for row in rows if row is not None]
             self.check()
             self.clock.advance(10.0)

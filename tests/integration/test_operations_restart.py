@@ -120,6 +120,8 @@ async def test_what_runs_counts_before_older_ones_that_wait_are_started(tmp_path
             runner.end(each.id)
         await until(lambda: runs.id in runner.running)
     async with operating(tmp_path, runner, clock=clock, concurrency=1) as here:
+        # It is queued when its link is back, and what is begun before that is no later than it.
+        await until(lambda: waits.id in here.operations.turns._waiting)
         later = await here.begin(link="link-2")
         for each in (runs, waits, later):
             await until(lambda each=each: each.id in runner.running)  # type: ignore[misc]
