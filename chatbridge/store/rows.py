@@ -79,6 +79,14 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+def prepare() -> None:
+    """Make what else the first ask and the first answer would have to wait for. Any thread may."""
+    for kind in (Ask, Call, Post):
+        _fields(kind)
+        adapter(kind)
+    adapter(Summary)
+
+
 def insert(table: str, row: Mapping[str, Any]) -> str:
     """The statement that adds this row, by its keys."""
     values = ", ".join(f":{key}" for key in row)
@@ -108,7 +116,7 @@ class _Fields:
     def __init__(self, kind: Any, names: tuple[str, ...]) -> None:
         self.columns: dict[str, tuple[str, str]] = {}  # Each with its field, and the part of that
         self.json: dict[str, TypeAdapter[Any]] = {}
-        for name, hint in get_type_hints(kind).items():
+        for name, hint in _hints(kind).items():
             kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
             if names and name not in names:
                 continue
@@ -120,6 +128,9 @@ class _Fields:
                 self.json[name] = adapter(hint)
         paths = {column: ".".join(filter(None, path)) for column, path in self.columns.items()}
         self.readers = {column: attrgetter(path) for column, path in paths.items()}
+
+
+_hints = cache(get_type_hints)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from functools import partial
 from uuid import uuid4
@@ -21,13 +22,16 @@ from chatbridge.core.model import (
 from chatbridge.core.policy import Policy
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite.store import SqliteStore
-from tests.bench.latency import measured
+from tests.bench.latency import WARM, measured, round_trips
+from tests.bench.loop_turns import longest, pinging
 from tests.bench.machine import Json, Machine, machine, milliseconds
 from tests.bench.person import person
 
 AT_ONCE = 1000
 STARTS = 3
 PAGES = 20
+ONE = "89999"
+"""Only in the text of the last of 100,000 asks."""
 EVERY_SECONDS, TOOK_AT_MOST = 60, 3_600
 ADA = Person(name="Ada", channel="web")
 RULES = Policy()
@@ -67,25 +71,46 @@ async def _step(here: Machine, rounds: int, *, open_asks: int) -> Json:
         await here.stop()
     found = await measured(here, rounds, open_asks=open_asks)
     async with person(here) as somebody:
-        pages = {
-            name: milliseconds(await somebody.loads(path, PAGES))
-            for name, path in (
-                ("history", "/history"),
-                ("search", "/history?q=what+nobody+asked"),
-                ("list", "/?all"),
-                ("card", f"/asks/{_newest(here)}"),
-                ("stats", "/stats?since=90d"),
-            )
+        paths = {
+            "history": "/history",
+            "search": "/history?q=what+nobody+asked",
+            "search_one": f"/history?q={ONE}",
+            "search_all": "/history?q=number",
+            "search_short": "/history?q=ri",
+            "list": "/?all",
+            "card": f"/asks/{_newest(here)}",
+            "stats": "/stats?since=90d",
         }
+        pages = {
+            name: milliseconds(await somebody.loads(path, PAGES)) for name, path in paths.items()
+        }
+    turn = await _longest_turn(here, open_asks, paths.values())
     size = sum(file.stat().st_size for file in here.state.glob("chatbridge.db*"))
     return {
         **found,
         "start_ms": milliseconds(starts),
         "history_command_ms": milliseconds(commands),
         "pages_ms": pages,
+        "longest_wait_ms": turn,
         "look_ms": milliseconds([_look_at_each(here) for _ in range(PAGES)]),
         "database_mb": round(size / 1e6, 1),
     }
+
+
+async def _longest_turn(here: Machine, open_asks: int, paths: Iterable[str]) -> float:
+    """In milliseconds, from a hub's start on, while asks come and are answered and each page is
+    loaded. After everything else: to look takes time."""
+    await here.stop()
+    async with here.link() as link:
+        await link.list_tools()
+        with pinging(await here.web()) as found:
+            async with person(here) as somebody:
+                for _ in range(open_asks):
+                    await somebody.sees()
+                await round_trips(link, somebody, WARM)
+                for path in paths:
+                    await somebody.loads(path, 1)
+    return longest(found)
 
 
 def _look_at_each(here: Machine) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
+from functools import partial
 
-from tests.bench.machine import Client, Json, Machine, machine, percentiles, pss
+from tests.bench.loop_turns import longest, pinging
+from tests.bench.machine import Client, Json, Machine, cpu_seconds, machine, percentiles, pss
 from tests.bench.person import Person, person
 
 CONNECTIONS = 8
@@ -60,31 +62,58 @@ async def latency(count: int) -> Json:
 
 
 async def bursts(count: int, rounds: int) -> Json:
-    """Many open asks, all answered at once: the median of some bursts."""
-    found = [await burst(count, links=LINKS) for _ in range(rounds)]
+    """Many open asks, all answered at once: the median of some bursts, and of as many in which an
+    SDK server answers as many empty calls. One more for the hub's loop: to look at it takes time.
+    """
+    found, sdk = [], []
+    for _ in range(rounds):
+        found.append(await burst(count))
+        sdk.append(await empty_calls(count))
+    turns = await burst(count, looked_at=True)
+    times = [it["seconds"] for it in found]
     return {
         "asks": count,
         "rounds": rounds,
-        "seconds": round(statistics.median(took for took, _ in found), 2),
-        "fastest": round(min(took for took, _ in found), 2),
-        "slowest": round(max(took for took, _ in found), 2),
-        "kb_per_open_ask": round(statistics.median(weight for _, weight in found), 1),
+        **{name: round(statistics.median(it[name] for it in found), 2) for name in found[0]},
+        "fastest": round(min(times), 2),
+        "slowest": round(max(times), 2),
+        "sdk_seconds": round(statistics.median(sdk), 2),
+        "longest_wait_ms": turns["longest_wait_ms"],
     }
 
 
-async def burst(count: int, links: int) -> tuple[float, float]:
-    """Seconds until all are heard, and the kilobytes by which the hub grew for each open ask."""
+async def burst(count: int, *, looked_at: bool = False) -> Json:
+    """Seconds until all are heard, and of the hub's CPU; the kilobytes by which it grew for each
+    open ask. `looked_at`: how long its loop was busy with one thing at most instead."""
     async with machine() as here, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(here.link()) for _ in range(links)]
+        clients = [await stack.enter_async_context(here.link()) for _ in range(LINKS)]
         for link in clients:
             await link.list_tools()
         somebody = await stack.enter_async_context(person(here))
-        before = pss(here.hub())
-        ids = await ask_all(clients, somebody, count // links)
-        weight = pss(here.hub()) - before
+        hub, look = here.hub(), partial(pinging, await here.web())
+        with look() if looked_at else nullcontext([0.0]) as asking:
+            before = pss(hub)
+            ids = await ask_all(clients, somebody, count // LINKS)
+            weight = pss(hub) - before
+        with look() if looked_at else nullcontext([0.0]) as answering:
+            spent, began = cpu_seconds(hub), time.perf_counter()
+            took = await answer_all(clients, somebody, ids) - began
+            spent = cpu_seconds(hub) - spent
+    if looked_at:
+        return {"longest_wait_ms": {"asking": longest(asking), "answering": longest(answering)}}
+    return {"seconds": took, "hub_cpu": spent, "kb_per_open_ask": weight * 1024 / count}
+
+
+async def empty_calls(count: int) -> float:
+    """Seconds in which a minimal server on the SDK answers as many calls of one client at once."""
+    async with machine() as here, here.reference() as reference:
+        await reference.list_tools()
         began = time.perf_counter()
-        took = await answer_all(clients, somebody, ids) - began
-    return took, weight * 1024 / count
+        for number in range(count):
+            reference.request(number + 10, "tools/call", {"name": "echo", "arguments": {}})
+        for _ in range(count):
+            await reference.receive()
+        return time.perf_counter() - began
 
 
 async def ask_all(clients: list[Client], somebody: Person, each: int) -> list[str]:

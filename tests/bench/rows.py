@@ -236,11 +236,16 @@ def _empty(empty: Json, name: str) -> str:
 
 def _pages(part: Json) -> Iterator[Row]:
     empty, many, opened = part["empty"], part["ended_100000"], part["open_1000"]
-    for page, what in (
-        ("history", "the inbox's history, a page of 50 of 100,000"),
-        ("search", "a search that finds nothing in 100,000"),
+    for page, what, limit in (
+        ("history", "the inbox's history, a page of 50 of 100,000", None),
+        ("search", "a search that finds nothing in 100,000", 20),
+        ("search_one", "… that finds one", 20),
+        ("search_all", "… that finds all, and shows 50", 20),
+        ("search_short", "… of two characters that all have", 20),
     ):
-        yield _row(what, ms(many["pages_ms"][page]), f"{ms(empty['pages_ms'][page])} of none")
+        found = many["pages_ms"][page]
+        aim = None if limit is None else at_most(found, limit, "ms")
+        yield _row(what, ms(found), f"{ms(empty['pages_ms'][page])} of none", aim)
     yield _row(
         "the statistics of 100,000",
         ms(many["pages_ms"]["stats"]),
@@ -251,6 +256,7 @@ def _pages(part: Json) -> Iterator[Row]:
         "the inbox with 1,000 open asks, a page of 100",
         ms(opened["pages_ms"]["list"]),
         f"{ms(empty['pages_ms']['list'])} with none",
+        at_most(opened["pages_ms"]["list"], 50, "ms"),
     )
     few = opened["pages_ms"]["card"]
     yield _row("one card's page, beside 100 of 1,000 open asks", ms(few))
@@ -266,6 +272,16 @@ def _pages(part: Json) -> Iterator[Row]:
         ms(many["history_command_ms"]),
         f"{ms(empty['history_command_ms'])} of none",
     )
+    for found, among in (
+        (opened, "1,000 open asks"),
+        (many, "100,000 ended ones"),
+        (part["open_10000_ended_100000"], "10,000 open and 100,000 ended ones"),
+    ):
+        yield _turn(
+            f"from the start on, with {among}",
+            found["longest_wait_ms"],
+            f"{ms(empty['longest_wait_ms'])} in an empty database",
+        )
     yield _row("size of the database, 100,000 ended asks", f"{many['database_mb']} MB")
 
 
@@ -282,12 +298,12 @@ def _worst(part: Json, _: Json) -> Iterator[Row]:
     waits = worst["longest_wait_ms"]
     beside = f"{ms(waits['quiet'])} while nothing happens"
     for name, what in (("entering", "they are asked"), ("drawing", "their pages are drawn")):
-        yield _row(
-            f"the longest turn of the hub's loop while {what}",
-            ms(waits[name]),
-            beside,
-            at_most(waits[name], 50, "ms"),
-        )
+        yield _turn(f"while {what}", waits[name], beside)
+
+
+def _turn(when: str, found: float, beside: str = "") -> Row:
+    what = f"the longest turn of the hub's loop {when}"
+    return _row(what, ms(found), beside, at_most(found, 50, "ms"))
 
 
 def _burst(part: Json, _: Json) -> Iterator[Row]:
@@ -296,9 +312,12 @@ def _burst(part: Json, _: Json) -> Iterator[Row]:
         f"{count(part['asks'])} answers at once, until all are heard",
         f"{seconds(found)}, the median of {part['rounds']} "
         f"({seconds(part['fastest'])} to {seconds(part['slowest'])})",
-        "",
-        at_most(found, 2, "s"),
+        f"{seconds(part['sdk_seconds'])}: an SDK server answers as many empty calls",
+        at_most(found, 1, "s"),
     )
+    yield _row("… of which the hub computes", seconds(part["hub_cpu"]))
+    for name, what in (("asking", "they are asked"), ("answering", "they are answered")):
+        yield _turn(f"while {what}", part["longest_wait_ms"][name])
     yield _row("memory of the hub for each open ask", f"{part['kb_per_open_ask']} KB")
 
 

@@ -4,17 +4,12 @@ requests wait meanwhile."""
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+from tests.bench.loop_turns import longest, pinging
 from tests.bench.machine import Client, Json, machine, milliseconds
 from tests.bench.person import Person, person
 
 ASKS = 20
-PAUSE = 0.002
 HIDDEN, EMOJI, LINES, MARKED = "\u200b" * 98_000, "❤️" * 24_000, "a\n" * 25_000, "- *a*\n" * 399
 
 
@@ -77,8 +72,8 @@ async def _measured(kinds: tuple[Json, ...], commands: tuple[str, ...], rounds: 
                 ]
                 pages["card"] = max(cards)
     waits = {"quiet": quiet, "entering": entering, "drawing": drawing}
-    longest = {name: round(max(found) * 1000, 2) for name, found in waits.items()}
-    return {"pages_ms": pages, "longest_wait_ms": longest}
+    turns = {name: longest(found) for name, found in waits.items()}
+    return {"pages_ms": pages, "longest_wait_ms": turns}
 
 
 async def _ask(link: Client, kinds: tuple[Json, ...]) -> None:
@@ -94,28 +89,3 @@ async def _end(somebody: Person, ids: list[str]) -> None:
     async with somebody.connection() as script:
         for ask_id in ids:
             await script.post(f"/api/asks/{ask_id}/cancel", {})
-
-
-@contextmanager
-def pinging(address: tuple[str, int]) -> Iterator[list[float]]:
-    """The seconds that the smallest request took each time, meanwhile: no turn of the hub's loop
-    was longer than the longest of them. A thread of its own, so that nothing else here counts."""
-    found: list[float] = []
-    over = threading.Event()
-
-    def ping() -> None:
-        request = f"GET /healthz HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n\r\n".encode()
-        with socket.create_connection(address) as line:
-            while not over.wait(PAUSE):
-                began = time.perf_counter()
-                line.sendall(request)
-                assert line.recv(65536)
-                found.append(time.perf_counter() - began)
-
-    thread = threading.Thread(target=ping)
-    thread.start()
-    try:
-        yield found
-    finally:
-        over.set()
-        thread.join()

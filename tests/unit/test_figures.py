@@ -42,7 +42,14 @@ def grown(p50: float) -> Json:
         **both(p50, p50),
         "start_ms": 1150.0,
         "history_command_ms": 95.0,
-        "pages_ms": {"history": 21.0, "search": 40.0, "list": 300.0, "card": 4.0, "stats": 90.0},
+        "pages_ms": {
+            **dict.fromkeys(("search", "search_one", "search_all", "search_short"), 40.0),
+            "history": 21.0,
+            "list": 300.0,
+            "card": 4.0,
+            "stats": 90.0,
+        },
+        "longest_wait_ms": 30.0,
         "look_ms": 60.0,
         "database_mb": 81.4,
     }
@@ -139,6 +146,9 @@ def measured() -> Json:
             "fastest": 1.74,
             "slowest": 1.93,
             "kb_per_open_ask": 21.9,
+            "hub_cpu": 1.71,
+            "sdk_seconds": 0.93,
+            "longest_wait_ms": {"asking": 31.0, "answering": 24.0},
         },
         "runner": {
             "first_ms": 60.0,

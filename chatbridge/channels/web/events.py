@@ -218,6 +218,7 @@ class EventStream:
                 asks += reversed(await self.inbox.history(limit=RECENT))
             told = [*map(AskChange, asks), *await self.missed()]
             reader.has_seen([change.ask for change in told])
+            del asks
 
             async def until_gone() -> None:
                 while (await receive())["type"] != "http.disconnect":
@@ -229,6 +230,7 @@ class EventStream:
                 await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
                 await send(_part("retry: 2000\n\n"))
                 await self._tell(send, told)
+                del told  # it may be thousands of asks, and the stream stays open for days
                 if self.session is not None:
                     beside.append(asyncio.ensure_future(self._note_seen()))
                 while (news := await reader.news(within=self.heartbeat)) is not None:

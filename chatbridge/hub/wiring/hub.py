@@ -55,6 +55,7 @@ from chatbridge.hub.wiring.own_tools import own_tools
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
+from chatbridge.store.rows import prepare
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.call import Caller
 from chatbridge.tools.clients import Client, Clients, agent_of
@@ -72,6 +73,7 @@ log = logging.getLogger(__name__)
 
 SWEEP_EVERY_SECONDS = 600.0
 BRING_SECONDS = 1.0
+PREPARE_AFTER_SECONDS = 1.0
 """For files that another hub has stored: the rest comes with the first sweep."""
 LATE_ANSWERS = 50
 """Ended asks in which an answer may have been begun."""
@@ -360,6 +362,7 @@ async def open_hub(
         background.keep("summaries", summaries.run)
         background.keep("channels", channels)
         background.spawn(keeper.catch_up())
+        background.spawn(_prepare_first_ask(clock))
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
         at = term.hub if term is not None else None
         background.spawn(
@@ -388,6 +391,12 @@ async def open_hub(
                 {"pair": pairs.pair, **asks.streams},
             ),
         )
+
+
+async def _prepare_first_ask(clock: SystemClock) -> None:
+    """Beside the loop, once the start is over."""
+    await clock.sleep(PREPARE_AFTER_SECONDS)
+    await asyncio.to_thread(prepare)
 
 
 def _sweeper(
