@@ -93,7 +93,7 @@ PARTS = (
     ),
     Part(
         name="growth",
-        what="1,000 to 10,000 open asks, 10,000 to 100,000 ended ones",
+        what="1,000 and 10,000 open asks, 100,000 ended ones",
         run=lambda n: growth(n(300), 10_000 // n(10_000)),
         at_most=600.0,
     ),

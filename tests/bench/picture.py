@@ -129,7 +129,7 @@ def _starts(part: Json) -> Panel:
             ("first", "the same, with no hub running"),
         )
     )
-    return Panel(title="Start", other="a minimal server on the MCP SDK", unit="ms", rows=rows)
+    return Panel(title="Start", other="an SDK server", unit="ms", rows=rows)
 
 
 def _weights(part: Json) -> Panel:
@@ -137,7 +137,7 @@ def _weights(part: Json) -> Panel:
         Dots(label="a link, one for each agent", ours=part["link_mb"], other=part["sdk_mb"]),
         Dots(label="the hub, one for all", ours=part["hub_mb"], other=part["sdk_mb"]),
     )
-    return Panel(title="Memory", other="a minimal server on the MCP SDK", unit="MB", rows=rows)
+    return Panel(title="Memory", other="an SDK server", unit="MB", rows=rows)
 
 
 class Scale:

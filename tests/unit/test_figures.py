@@ -134,7 +134,6 @@ def measured() -> Json:
         "growth": {
             "empty": grown(3.2),
             "open_1000": grown(3.3),
-            "ended_10000": grown(3.2),
             "ended_100000": grown(3.4),
             "open_10000_ended_100000": grown(3.5),
         },
