@@ -66,6 +66,7 @@ requests = st.fixed_dictionaries(
             [
                 *("pending", "ask", "answer", "cancel", "history", "quiet", "stats", "limits"),
                 *("agents", "tell", "take-back", "collect", "collected", "fly"),
+                *("summary", "files", "snooze", "extend"),
             ]
         )
     },
@@ -73,7 +74,8 @@ requests = st.fixed_dictionaries(
         "id": st.just("ID") | anything,
         "limit": anything,
         "search": anything,
-        "words": st.lists(scalars, max_size=3) | anything,
+        "since": st.floats() | anything,
+        "words": st.lists(scalars | st.just("2h"), max_size=3) | anything,
         "answers": answers | anything,
         "reason": anything,
         "agent": st.just("shop") | anything,
@@ -86,6 +88,9 @@ requests = st.fixed_dictionaries(
         "call": st.tuples(st.just("hook-a") | scalars, scalars) | anything,
     },
 )
+
+
+CHANGING = ("answer", "cancel", "snooze", "extend")
 
 
 async def reply_to(terminals: Terminals, line: bytes) -> Json:
@@ -127,7 +132,7 @@ def test_every_request_has_a_reply_and_a_refused_one_changes_nothing(given: list
                 reply = await reply_to(terminals, json.dumps(request).encode())
                 assert reply.keys() in ({"result"}, {"error", "kind"})
                 assert reply.get("kind") != "failure", request
-                if "error" in reply or request["do"] not in ("answer", "cancel"):
+                if "error" in reply or request["do"] not in CHANGING:
                     assert await here.world.store.open_asks() == before
                 if "error" in reply or request["do"] not in ("tell", "take-back", "collect"):
                     assert await telling.stored() == sent

@@ -80,6 +80,14 @@ async def test_a_summary_has_what_waits_and_what_timed_out_since_then(tmp_path: 
         json.dumps(since)
 
 
+@pytest.mark.parametrize("since", [float("nan"), True, "1h"])
+async def test_a_summary_since_no_time_is_that_of_the_last_quiet_hours(
+    tmp_path: Path, since: object
+) -> None:
+    async with desk(tmp_path) as mine:
+        assert await mine.action("summary", since=since) == await mine.action("summary")
+
+
 async def test_others_get_their_turn_while_a_long_summary_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ here and never settled: an agent runs as the same user.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -187,7 +188,7 @@ class TerminalAsks:
     async def _summary(self, request: Request) -> Json:
         """Of the time since a moment, or of the last quiet hours."""
         now, since = self.clock.time(), request.given.get("since")
-        if isinstance(since, bool) or not isinstance(since, int | float):
+        if type(since) is not int and not (isinstance(since, float) and math.isfinite(since)):
             since = None
         period = period_until(now, calendar=self.inbox.nights.calendar, since=since)
         found = await summarize(self.inbox, period, now=now)
