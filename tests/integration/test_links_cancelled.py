@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.errors import StoreError
-from tests.fakes.core_env import BLUE, OWNER, world
+from chatbridge.core.asks import waiting_calls
+from chatbridge.core.errors import CallCancelled, StoreError
+from tests.fakes.core_env import BLUE, OWNER, name, request, world
 from tests.fakes.link_server import Link, door
 
 CANCELLED = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
@@ -62,6 +63,34 @@ async def test_a_cancellation_shows_the_clients_limit_unless_somebody_stopped_th
         link.say({**CANCELLED, "params": params})
         await hub.until(lambda ask: ask.orphaned_since is not None)
         assert (hub.broker.waiting_calls.learned_limit("mine") is not None) is out_of_time
+        link.close()
+
+
+async def test_however_many_were_cancelled_a_call_that_comes_after_its_cancellation_asks_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_calls, "MAX_CANCELLED_REQUESTS", 3)
+    async with world(tmp_path) as hub:
+        calls = hub.broker.waiting_calls
+        calls.link_opened("link-1")
+        for number in range(5):
+            await calls.cancel(name("link-1", number))
+        with pytest.raises(CallCancelled):
+            await hub.broker.ask(request(), name("link-1", 4))
+        assert not await hub.inbox.open_asks()
+
+
+async def test_a_cancelled_call_leaves_nothing_behind_in_its_session(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        await hub.until(lambda ask: ask.open)
+        (connection,) = links._connections.values()
+        assert connection.session._requests == {"1"}
+        link.say(CANCELLED)
+        await hub.until(lambda ask: ask.orphaned_since is not None)
+        assert not connection.session._requests
         link.close()
 
 

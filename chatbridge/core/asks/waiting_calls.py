@@ -44,7 +44,8 @@ class _Link:
     """What is known of a link while it is connected."""
 
     connections: int = 0  # A new one may open before the old one is seen to close
-    cancelled: set[str] = field(default_factory=set)  # Requests cancelled before they came
+    cancelled: dict[str, None] = field(default_factory=dict)
+    """Requests cancelled before they came, the newest last."""
     limit: LearnedLimit | None = None
     last_cancel: tuple[float, float] = (math.inf, 0.0)
     """Time of the last cancellation without a reason, and how long its call had waited."""
@@ -98,7 +99,7 @@ class WaitingCalls:
 
     def clear_cancelled(self, name: CallName) -> None:
         """Forget an earlier cancellation under this name: a new request uses it."""
-        self._link(name.link).cancelled.discard(name.request)
+        self._link(name.link).cancelled.pop(name.request, None)
 
     async def cancel(self, name: CallName, *, timed_out: bool | None = False) -> None:
         """End a call that its client has cancelled. One that has its response, even a ticket, is
@@ -107,8 +108,9 @@ class WaitingCalls:
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
         cancelled = self._link(name.link).cancelled
-        if len(cancelled) < MAX_CANCELLED_REQUESTS:
-            cancelled.add(name.request)
+        cancelled[name.request] = None
+        if len(cancelled) > MAX_CANCELLED_REQUESTS:
+            del cancelled[next(iter(cancelled))]
 
         async def work(tx: Transaction) -> tuple[Call | None, list[Ask]]:
             call = await tx.call(name)
@@ -118,7 +120,7 @@ class WaitingCalls:
         def tell(found: tuple[Call | None, list[Ask]]) -> None:
             call, changed = found
             if call is not None and call.delivered_at is not None:
-                cancelled.discard(name.request)
+                cancelled.pop(name.request, None)
             elif call is not None and call.live and self._reveals_limit(call, now, timed_out):
                 self._learn_limit(name.link, now - call.started_at, cancels=True)
             self._notify(changed)

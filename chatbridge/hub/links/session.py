@@ -245,6 +245,8 @@ class Session:
             return
         requested = params["requestId"]
         self._unconfirmed.discard(json.dumps(requested))
+        self._requests.discard(json.dumps(requested))  # it gets no response
+        self.forms.forget(json.dumps(requested))
         try:
             timed_out = speaks_of_time(params)
             await self.waiting_calls.cancel(self._name(requested), timed_out=timed_out)
