@@ -186,6 +186,18 @@ async def test_a_modal_that_cannot_be_opened_any_more_is_said(
 # ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_a_tap_below_a_message_whose_thread_has_gone_counts(direct: SlackDesk) -> None:
+    for _ in range(2):
+        await direct.card(await direct.desk.ask(TEXT))
+    await direct.say("to nobody")
+    root = next(it for it in direct.room.messages.values() if it["user"] == direct.ada)
+    await direct.say("for which?", to=root)
+    asked = await direct.sees("for which?")
+    del direct.room.messages[root["ts"]]
+    await direct.press(asked, "Neither")
+    assert asked not in direct.bots
+
+
 async def test_in_a_conversation_of_two_a_message_is_the_answer(direct: SlackDesk) -> None:
     ask = await direct.desk.ask(TEXT)
     await direct.card(ask)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from chatbridge.channels.chat.callback_data import Button, decode, selected
 from chatbridge.channels.chat.incoming import Incoming, Modal, Sender
 from chatbridge.channels.chat.people import Names
@@ -13,7 +15,7 @@ from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.sockets.files import incoming
 from chatbridge.channels.sockets.retold import Told, seconds
-from chatbridge.core.errors import RetryLater
+from chatbridge.core.errors import PostGone, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.safe_json import texts_at, value_at
 
@@ -69,8 +71,10 @@ class Receiver(ButtonReceiver):
     async def _answered(self, action: object, room: str) -> Incoming | None:
         """The message that the tapped one was an answer to."""
         where = render.answered_by(value_at(action, "block_id"))
-        found = await self._api.message(room, *where) if where is not None else None
-        return self._incoming(found, room) if found is not None else None
+        with suppress(PostGone):  # with all of its thread
+            found = await self._api.message(room, *where) if where is not None else None
+            return self._incoming(found, room) if found is not None else None
+        return None
 
     async def _open(self, form: Modal, trigger: str, room: str, user: str) -> None:
         try:
