@@ -62,8 +62,9 @@ class Outputs:
                 await say((line(*not_sent(missing)),))
 
         files = [file for file, _ in found]
-        if not (found or left):
-            return ORIGINALS_GONE
+        if not files:
+            self.spawn(then(files))
+            return "" if left else ORIGINALS_GONE
         return COME if self._begin(ask.id, files, chat, send, then) else ON_ITS_WAY
 
     def _begin(
