@@ -130,6 +130,23 @@ async def test_the_second_line_rings_also_where_the_card_is_already(tmp_path: Pa
         assert len(it.ann.messages) == 1
 
 
+async def test_after_a_day_without_telegram_the_second_line_gets_its_card_again_too(
+    tmp_path: Path,
+) -> None:
+    async with two(tmp_path, TO_ANN) as it:
+        it.nights.policy = NightPolicy(reminders=())
+        ask = await it.telegram.desk.ask(SELECT, timeout=200 * HOUR)
+        await it.sees(it.ann, SELECT.text)
+        it.pass_time(600.0)
+        await it.sees(it.bob, "second line has it, too")
+        await it.telegram.current(ask, surface=1, phone=it.bob)
+        it.telegram.api.go_down()
+        await it.until(ask, lambda _: it.telegram.channel.trouble is not None)
+        it.pass_time(50 * HOUR)
+        it.telegram.api.come_back()
+        await it.telegram.in_time(it.sees(it.bob, "Taps of more than a day ago were not kept."))
+
+
 async def test_who_takes_it_keeps_the_second_line_away_and_letting_go_lets_it_come(
     tmp_path: Path,
 ) -> None:

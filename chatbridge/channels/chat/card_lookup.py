@@ -94,7 +94,7 @@ class CardLookup:
             room=room,
             parts=(Part(event=message, step=step),),
             since=since,
-            raised=ask.attention.raised,
+            raised=self.inbox.nights.raised_on(chat.name, ask),
         )
         post = Post(ask_id=ask.id, surface=chat.name, place=chat.to_text(place), revision=0)
         await self.inbox.adopt(post, over=over, handles=(chat.handle(room, message),))

@@ -17,7 +17,6 @@ from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.model import ChannelState
 from chatbridge.core.stored_json import number
 
 log = logging.getLogger(__name__)
@@ -50,13 +49,14 @@ class TelegramChannel(BotChannel[Chat]):
     async def loop(self, me: Me, reception: Reception) -> Poll:
         inbox = reception.inbox
 
-        def migrated(chat: Chat, number: int) -> None:
-            if chat.id != number:
-                chat.id = number
+        def migrated(chat: Chat, moved: int) -> None:
+            if chat.id != moved:
+                chat.id = moved
                 self._beside.spawn(self._follow(chat, inbox))
 
         for chat in self._chats:
-            await self._recall(chat, inbox)
+            if (moved := number(await chat.recall(f"chat:{chat.name}") or "")) is not None:
+                chat.id = moved  # a group that became a supergroup, which the settings do not say
             chat.start(private_topics=me.topics, migrated=migrated)
         receiver = Receiver(
             reception,
@@ -77,16 +77,9 @@ class TelegramChannel(BotChannel[Chat]):
 
     # ── chats that move, taps that were lost ──────────────────────────────────────────────────────
 
-    async def _recall(self, chat: Chat, inbox: AskActions) -> None:
-        """A group that became a supergroup has another id than the settings say."""
-        note = await inbox.note(self.name, f"chat:{chat.name}")
-        if note is not None and (moved := number(note.value)) is not None:
-            chat.id = moved
-
     async def _follow(self, chat: Chat, inbox: AskActions) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
-        key, now = f"chat:{chat.name}", self._clock.time()
-        await inbox.remember(ChannelState(channel=self.name, key=key, value=str(chat.id), at=now))
+        await chat.remember(f"chat:{chat.name}", str(chat.id))
         for ask in await inbox.open_asks():
             await inbox.redraw(ask.id)
 
@@ -98,6 +91,7 @@ class TelegramChannel(BotChannel[Chat]):
             for chat in self._chats:
                 post = await inbox.post(ask.id, surface=chat.name)
                 place = chat.from_text(post.place) if post is not None else None
-                if place and place.raised == ask.attention.raised and place.since < lost_before:
+                newest = place and place.raised == inbox.nights.raised_on(chat.name, ask)
+                if place and newest and place.since < lost_before:
                     chat.requests[ask.id] = CardRequest(again=True)
             await inbox.redraw(ask.id, remind=True)
