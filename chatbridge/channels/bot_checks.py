@@ -40,7 +40,7 @@ class BotCheck(ABC, Generic[Table]):
         """What the bot's account lacks, and what to do, as errors say it; else empty."""
         return ""
 
-    async def look_closer(self, api: Any, me: Any, told: str | None) -> list[Finding]:
+    async def look_closer(self, api: Any, told: str | None) -> list[Finding]:
         """What only this service has. `told` is the hub's own trouble. :raises ChatbridgeError:"""
         return []
 
@@ -91,7 +91,7 @@ class BotCheck(ABC, Generic[Table]):
                 me = await api.me()
                 if lacking := self.lacking(me):
                     found.append(from_error(name, lacking))
-                found += await self.look_closer(api, me, told)
+                found += await self.look_closer(api, told)
             except TokenRejected as error:
                 return [*found, self._rejected(str(error), context)]
             except RetryLater as error:

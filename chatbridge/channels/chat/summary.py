@@ -7,10 +7,10 @@ stays in the list, until another one needs its number.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Generic, Protocol
+from typing import Generic
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.callback_data import Show, Tap, encode, question_shown
@@ -108,10 +108,6 @@ def _rows(summary: Summary, listed: Sequence[Ask]) -> Iterator[tuple[doc.Key, ..
 # ── sending it ────────────────────────────────────────────────────────────────────────────────────
 
 
-class Reacting(Protocol):
-    async def __call__(self, room: str, message: str, emoji: str, *, ask: Ask) -> object: ...
-
-
 @dataclass(frozen=True, slots=True)
 class SummaryWriter(Generic[T]):
     """Writes the summary of one chat."""
@@ -119,7 +115,8 @@ class SummaryWriter(Generic[T]):
     chat: ChatWriter[T]
     can: Capabilities[T]
     inbox: AskActions
-    react: Reacting
+    react: Callable[[str, str, str], Awaitable[object]]
+    """As the chat does."""
 
     async def listed_in(self, message: str) -> tuple[str, ...]:
         """The asks of the latest summary by their numbers, if this is its message."""
@@ -146,7 +143,7 @@ class SummaryWriter(Generic[T]):
             known = replace(known, asks=asks, shows=shows)
         elif known.message and seen.reactions and not self.can.buttons:
             for number in range(known.seeds, len(asks)):
-                await self.react(room, known.message, NUMBERS[number], ask=listed[number])
+                await self.react(room, known.message, NUMBERS[number])
             known = replace(known, seeds=len(asks))
         written = known.to_text()
         return Shown(place=written, complete=written == place)

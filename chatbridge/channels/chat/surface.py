@@ -105,7 +105,7 @@ class ChatSurface(ChatWriter[T]):
         """Find the room, before anything is shown. Note what is wrong with it.
         :raises RetryLater: :raises TokenRejected:"""
 
-    async def react(self, room: str, message: str, emoji: str, *, ask: Ask) -> str | None:
+    async def react(self, room: str, message: str, emoji: str) -> str | None:
         """Return the reaction; None if the bot may not react here."""
         raise NotImplementedError
 
@@ -496,7 +496,7 @@ class ChatSurface(ChatWriter[T]):
                 sent = await self.send(new(what=what, key=key, placeholder=shown))
                 place = replace(place, prompt=Prompt(id=sent.id, step=scene.card.step))
             case AddReaction(message=message, emoji=emoji):
-                reaction = await self.react(room, message, emoji, ask=ask)
+                reaction = await self.react(room, message, emoji)
                 if reaction is None:
                     return place, []
                 seeds = (*place[message].seeds, BotReaction(emoji=emoji, event=reaction))

@@ -104,9 +104,7 @@ class MatrixChannel(ChatChannel[Chat]):
                 log.warning("%s", NOBODY)
             for chat in self._chats:
                 chat.attach(inbox)
-            rooms = Rooms(
-                self._api, inbox, chats=self._chats, people=self._people, clock=self._clock
-            )
+            rooms = Rooms(self._api, inbox, chats=self._chats, people=self._people)
             receiver = Receiver(
                 self._api,
                 inbox,

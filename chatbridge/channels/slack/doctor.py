@@ -21,7 +21,7 @@ class SlackCheck(BotCheck[Slack]):
     def lacking(self, me: Me) -> str:
         return me.lacking
 
-    async def look_closer(self, api: Api, me: Me, told: str | None) -> list[Finding]:
+    async def look_closer(self, api: Api, told: str | None) -> list[Finding]:
         await api.connection()  # nobody uses it, and it ends by itself
         return []
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from chatbridge.channels.bot_checks import ANSWER_SECONDS, BotCheck
 from chatbridge.channels.checks import CheckContext, Finding, from_error, problem, remark
-from chatbridge.channels.telegram.client.api import Api, Me
+from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
@@ -29,7 +29,7 @@ class TelegramCheck(BotCheck[Telegram]):
         token = table.token.get_secret_value()
         return Api(token, base=table.api_base, hint="telegram.token", patience=ANSWER_SECONDS)
 
-    async def look_closer(self, api: Api, me: Me, told: str | None) -> list[Finding]:
+    async def look_closer(self, api: Api, told: str | None) -> list[Finding]:
         found = []
         if told and "polls this bot" in told:
             found.append(problem(NAME, "another program polls this bot (409)", NOT_POLLED))

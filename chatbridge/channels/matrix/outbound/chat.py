@@ -148,7 +148,7 @@ class Chat(ChatSurface[Words]):
 
     # ── reactions ─────────────────────────────────────────────────────────────────────────────────
 
-    async def react(self, room: str, message: str, emoji: str, *, ask: Ask) -> str | None:
+    async def react(self, room: str, message: str, emoji: str) -> str | None:
         tx = key_name(("seed", message, emoji))
         try:
             return await self._api.react(room, message, emoji, tx=tx)

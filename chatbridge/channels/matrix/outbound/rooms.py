@@ -12,8 +12,6 @@ from chatbridge.channels.matrix.client.events import Invite, RoomEvent
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import Clock
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
@@ -27,13 +25,11 @@ class Rooms:
         *,
         chats: Sequence[Chat],
         people: Allowlist[str],
-        clock: Clock,
     ) -> None:
         self._api = api
         self._inbox = inbox
         self._chats = chats
         self._people = people
-        self._clock = clock
         self._entered: set[str] = set()
         """Rooms that the bot has joined, and has not heard of since."""
         self._successors: dict[str, str] = {}
@@ -42,10 +38,10 @@ class Rooms:
     async def recall(self) -> None:
         """A room that was upgraded, or that somebody invited the bot to, is not in the settings."""
         for chat in self._chats:
-            if note := await self._inbox.note("matrix", f"room:{chat.home}"):
-                chat.room = note.value
-            if chat.room and (note := await self._inbox.note("matrix", f"successor:{chat.room}")):
-                self._successors[chat.room] = note.value
+            if moved := await chat.recall(f"room:{chat.home}"):
+                chat.room = moved
+            if chat.room and (next_one := await chat.recall(f"successor:{chat.room}")):
+                self._successors[chat.room] = next_one
 
     async def enter(self) -> None:
         """After the first sync: be where cards are to be shown."""
@@ -88,7 +84,7 @@ class Rooms:
         successor = tombstone.content.get("replacement_room")
         if not isinstance(successor, str) or not successor.startswith("!") or chat.room is None:
             return
-        await self._note(f"successor:{chat.room}", successor)
+        await chat.remember(f"successor:{chat.room}", successor)
         self._successors[chat.room] = successor
         try:
             await self._join(successor)
@@ -151,10 +147,6 @@ class Rooms:
         self._entered.add(room)
 
     async def _move(self, chat: Chat, room: str) -> None:
-        await self._note(f"room:{chat.home}", room)
+        await chat.remember(f"room:{chat.home}", room)
         chat.room, chat.trouble = room, None
         self._entered.add(room)
-
-    async def _note(self, key: str, value: str) -> None:
-        now = self._clock.time()
-        await self._inbox.remember(ChannelState(channel="matrix", key=key, value=value, at=now))
