@@ -121,6 +121,7 @@ def test_one_that_only_its_hooks_are_known_of_falls_silent() -> None:
         assert [each.link for each in found.listed()] == ["linked"]
         assert found.of_link("hooks") is None
     assert len(told) == 1
+    assert found.has_left("shop-2")
 
 
 def test_one_that_was_seen_in_what_is_now_the_future_falls_silent() -> None:

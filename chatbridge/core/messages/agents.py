@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -84,8 +84,12 @@ class Agents:
         return found
 
     def closed(self, link: str) -> None:
-        if (gone := self._agents.pop(link, None)) is not None:
-            self._left = (*self._left, gone.name)[-MAX_LEFT:]
+        self._leave([link])
+
+    def _leave(self, links: Iterable[str]) -> None:
+        gone = [self._agents.pop(link).name for link in links if link in self._agents]
+        if gone:
+            self._left = (*self._left, *gone)[-MAX_LEFT:]
             self.changed()
 
     def has_left(self, name: str) -> bool:
@@ -151,8 +155,8 @@ class Agents:
             return self.seen(found.link, found.project, found.agent).link
         own = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
         hooked = [each for each in self._agents.values() if each.hooks_only]
-        for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
-            del self._agents[each.link]
+        oldest = sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]
+        self._leave(each.link for each in oldest)
         return own
 
     @contextmanager
@@ -187,7 +191,4 @@ class Agents:
             for link, each in there
             if each.hooks_only and abs(now - each.seen_at) > HOOK_SECONDS
         ]
-        for link in silent:
-            del self._agents[link]
-        if silent:
-            self.changed()
+        self._leave(silent)
