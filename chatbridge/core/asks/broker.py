@@ -343,9 +343,12 @@ class Broker:
             self._switched()
 
         await self._store.write(work, then=then)
-        for ask in await self._store.open_asks():
-            with suppress(UnknownAsk, AskEnded):  # one may have been asked, or ended, meanwhile
-                self._notify(await self.change(ask.id, move) if move(ask) is not ask else ask)
+        async for ask in sliced(await self._store.open_asks()):
+            if move(ask) is ask:
+                self._notify(ask)
+                continue
+            with suppress(UnknownAsk, AskEnded):  # it was asked meanwhile, and may have ended
+                await self.change(ask.id, move)
 
     async def recall_switch(self) -> None:
         """Go on with quiet hours that were switched before the start."""
