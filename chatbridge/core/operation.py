@@ -6,7 +6,7 @@ running the command again. The `commands` package runs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -125,6 +125,9 @@ class OperationStore(Protocol):
 
     async def unended(self) -> Sequence[Operation]:
         """All active operations, oldest first. Unreadable ones are skipped."""
+
+    async def stored_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        """Which of these are there, also if this version cannot read them."""
 
     async def granted(self, *, link: str, grant: str) -> bool:
         """Whether a person has approved an operation of this link with this grant."""

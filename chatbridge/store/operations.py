@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,7 @@ _OF_PROJECT = """
     ORDER BY ended_at IS NULL DESC, NOT synchronous DESC, seq DESC LIMIT ?
 """
 _UNENDED = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY seq"
+_STORED_IDS = "SELECT id FROM operations WHERE id IN (SELECT value FROM json_each(:ids))"
 _GRANTED = "SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1"
 _OLD = """
     SELECT id, seq FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
@@ -112,6 +114,10 @@ class SqlOperations:
 
     async def unended(self) -> Sequence[Operation]:
         return await self._all(_UNENDED)
+
+    async def stored_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        found = await self.reading.rows(_STORED_IDS, {"ids": json.dumps([*ids])})
+        return frozenset(texts(found))
 
     async def _all(self, sql: str, parameters: Parameters = ()) -> list[Operation]:
         rows = await self.reading.rows(sql, parameters)

@@ -187,6 +187,12 @@ async def test_old_ends_are_removed_in_portions_and_what_is_on_the_way_stays(sto
     assert [operation.id for operation in left] == [numbered(0).id, numbered(4).id]
 
 
+async def test_of_some_ids_those_are_known_that_are_there(store: Store) -> None:
+    await store.operations.add(BUILD)
+    assert await store.operations.stored_ids([BUILD.id, "another"]) == {BUILD.id}
+    assert await store.operations.stored_ids([]) == set()
+
+
 async def test_of_too_many_ends_the_newest_are_kept_however_young_they_are(store: Store) -> None:
     for number in range(6):
         await store.operations.add(numbered(number))

@@ -91,6 +91,18 @@ async def test_outputs_without_a_row_are_found_at_the_start(tmp_path: Path) -> N
         assert await here.outputs.whole(kept.id) == b"words"
 
 
+async def test_the_output_of_what_this_version_cannot_read_stays(tmp_path: Path) -> None:
+    clock = StillClock()
+    runner = PretendRunner(clock)
+    async with operating(tmp_path, runner, clock=clock) as here:
+        kept = await ended(here, runner)
+        newer = "UPDATE operations SET result = '7'"
+        await here.store.write(lambda tx: tx.change(newer, ()))
+        assert await here.store.operations.get(kept.id) is None
+        await sweeping(here).sweep()
+        assert await here.outputs.whole(kept.id) == b"words"
+
+
 async def test_before_it_is_known_what_runs_nothing_of_it_is_swept(tmp_path: Path) -> None:
     clock = StillClock()
     runner = PretendRunner(clock)

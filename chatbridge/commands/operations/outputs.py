@@ -178,9 +178,9 @@ class OutputSweeper:
 
     async def _remove_strays(self, kept: list[StoredOutput]) -> list[StoredOutput]:
         """Outputs whose row a hub removed that died then. Rows are there before their outputs."""
-        with_row = []
+        stored, with_row = await self.store.stored_ids(each.id for each in kept), []
         for each in kept:
-            if self.on_the_way(each.id) or await self.store.get(each.id) is not None:
+            if each.id in stored or self.on_the_way(each.id):
                 with_row.append(each)
             else:
                 await self.outputs.remove(each.id)
