@@ -44,7 +44,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
-from chatbridge.hub.process.imports import heavy_imports
+from chatbridge.hub.process.imports import import_heavy
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import rotate_log, set_level
 from chatbridge.hub.wiring import database
@@ -253,24 +253,24 @@ async def open_hub(
             for name, own in settings.clients.items()
         }
         with_results = ToolMessages(messages, tool_files)
-        offer, after_call = Offer(extra.tools, Clients(clients)), _sweeper(sweep, background, clock)
+        offer = Offer(extra.tools, Clients(clients))
 
-        def make_server() -> Server[Any]:
-            with heavy_imports():
-                from chatbridge.tools.server import build_server
+        async def make_server() -> Server[Any]:
+            await asyncio.to_thread(import_heavy, "chatbridge.tools.server")
+            from chatbridge.tools.server import build_server
 
-                return build_server(
-                    offer,
-                    waiting_calls=broker.waiting_calls,
-                    clock=clock,
-                    messages=with_results,
-                    after_call=after_call,
-                    spawn=background.spawn,
-                    missing=extra.missing,
-                    changes=extra.changes(),
-                )
+            return build_server(
+                offer,
+                waiting_calls=broker.waiting_calls,
+                clock=clock,
+                messages=with_results,
+                after_call=_sweeper(sweep, background, clock),
+                spawn=background.spawn,
+                missing=extra.missing,
+                changes=extra.changes(),
+            )
 
-        making = asyncio.ensure_future(asyncio.to_thread(make_server))
+        making = asyncio.ensure_future(make_server())
         stack.push_async_callback(end_tasks, [making])
         server = LateServer(offer, making)
         health = Health(
