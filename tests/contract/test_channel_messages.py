@@ -24,7 +24,7 @@ from tests.fakes.inbox import CLAUDE, SHOP
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WAITS = "shop-api gets it with its next step."
-EXPIRED = "shop-api did not come back. Your message was not delivered."
+EXPIRED = "shop-api did not collect your message in time. It was not delivered."
 TAKEN_BACK = "Taken back. shop-api does not get it."
 EXPIRE_AFTER = 12 * 3600.0
 Heard = list[tuple[str, bool]]

@@ -107,7 +107,7 @@ def state_sentence(message: OwnerMessage) -> Sentence:
             how = HOW[message.way or Way.RESULT]
             return "Delivered to ", agent, " in ", name, ", ", markup.Time(at), f", {how}."
         case MessageState.EXPIRED:
-            return name, " did not come back. Your message was not delivered."
+            return name, " did not collect your message in time. It was not delivered."
         case MessageState.TAKEN_BACK:
             return "Taken back. ", name, " does not get it."
 
