@@ -109,6 +109,16 @@ async def test_a_removed_token_ends_its_sessions_and_cuts_their_streams(book: Bo
     assert not list(book.sessions)
 
 
+async def test_a_session_whose_end_takes_long_keeps_no_other_of_a_removed_token_open(
+    book: Book,
+) -> None:
+    exchange(book.sessions.without_id(book.token))  # its last byte is never written
+    stream = exchange(book.sessions.opened("s1", book.token))
+    http_tokens.remove(book.state, "ci")
+    await book.tick()
+    await asyncio.wait_for(stream.cut.wait(), PATIENCE)
+
+
 async def test_a_new_token_of_the_same_name_has_none_of_the_old_ones_sessions(book: Book) -> None:
     session = book.sessions.opened("s1", book.token)
     http_tokens.remove(book.state, "ci")

@@ -22,7 +22,7 @@ from chatbridge import safe_json
 from chatbridge.core.asks.waiting_calls import HTTP_SESSION_PREFIX, WaitingCalls
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import end_tasks, race
+from chatbridge.core.tasks import BackgroundTasks, end_tasks, race
 from chatbridge.hub.http.guard import UNKNOWN, refused
 from chatbridge.hub.http.tokens import Token, TokenList
 from chatbridge.tools.call import Remote
@@ -118,6 +118,7 @@ class HttpSessions:
     _sessions: dict[str, HttpSession] = field(default_factory=dict)
     """By the session's id; where there is none, by the token's digest."""
     _watching: asyncio.Task[None] | None = None
+    _ending: BackgroundTasks = field(default_factory=lambda: BackgroundTasks("HTTP sessions"))
 
     def __iter__(self) -> Iterator[HttpSession]:
         return iter(list(self._sessions.values()))
@@ -170,6 +171,7 @@ class HttpSessions:
         """With the hub: calls stay as they are, so that the same questions go on with the next."""
         if self._watching is not None:
             await end_tasks([self._watching])
+        await self._ending.end()
 
     async def _watch(self) -> None:
         while self._sessions:
@@ -179,7 +181,7 @@ class HttpSessions:
                 for session in self:
                     idle = not session.open and now - session.used >= IDLE
                     if idle or session.token not in there:
-                        await self.end(session)
+                        self._ending.spawn(self.end(session))  # one may wait for its last byte
             except Exception:
                 log.exception("sessions over HTTP could not be looked at")
 
