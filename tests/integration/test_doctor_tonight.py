@@ -12,7 +12,7 @@ import pytest
 from chatbridge.channels.checks import Finding, Mark
 from chatbridge.cli.connect.plans import plan, write
 from chatbridge.cli.doctor import tonight
-from chatbridge.cli.doctor.run import Check, run_tonight, tonight_checks
+from chatbridge.cli.doctor.run import Check, all_checks, run_tonight, tonight_checks
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Answer, Ask, ChannelState, Outcome, Person, Status
 from chatbridge.core.nights.hours import MINUTE, Period, Switch
@@ -204,6 +204,19 @@ async def test_too_little_disk_space_is_a_problem(
     assert (await one(machine, tonight.disk)).what.endswith(" free")
     monkeypatch.setattr(tonight, "MIN_FREE_BYTES", 2**60)
     assert (await one(machine, tonight.disk)).mark is Mark.PROBLEM
+
+
+async def test_a_full_disk_is_a_problem_at_any_time_of_the_day(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = next(check for check in all_checks() if check.name == "disk")
+    assert await machine.look(named) == []
+    monkeypatch.setattr(tonight, "FULL_BYTES", 2**60)
+    (found,) = await machine.look(named)
+    assert (found.mark, found.fix) == (
+        Mark.PROBLEM,
+        ("make room, or questions cannot be stored",),
+    )
 
 
 # ── all of it ─────────────────────────────────────────────────────────────────────────────────────

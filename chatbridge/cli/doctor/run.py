@@ -98,6 +98,7 @@ def all_checks() -> list[Check]:
         Check("configuration", configuration),
         Check("files", files),
         Check("attachments", attachments),
+        Check("disk", tonight.full_disk),
         Check("database", database),
         Check("hub", hub),
         *map(channel_check, specs),

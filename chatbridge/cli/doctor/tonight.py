@@ -34,6 +34,8 @@ from chatbridge.core.text import one_line, shortened
 NIGHT = 8 * HOUR
 RECENT = HOUR
 MIN_FREE_BYTES = 500 * 1024**2
+FULL_BYTES = 10 * 1024**2
+"""With less free, what works now does not for long."""
 MAX_NAME = 40
 ENDED = "SELECT * FROM asks WHERE settled_at > ?"
 ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
@@ -225,12 +227,21 @@ def _has(found: InstalledClient, ready: Readiness) -> str:
 # ── the computer ──────────────────────────────────────────────────────────────────────────────────
 
 
+def full_disk(context: DoctorContext) -> list[Finding]:
+    """At any time of the day. What is not full is no news."""
+    return [it for it in _free(context, least=FULL_BYTES) if it.mark is Mark.PROBLEM]
+
+
 def disk(context: DoctorContext) -> list[Finding]:
+    return _free(context, least=MIN_FREE_BYTES)
+
+
+def _free(context: DoctorContext, *, least: int) -> list[Finding]:
     folder = next(it for it in (context.state, *context.state.parents) if it.exists())
     free = shutil.disk_usage(folder).free
     shown = f"{free / 1024**3:,.0f} GB" if free >= 10 * 1024**3 else f"{free / 1024**2:,.0f} MB"
     where = "where the log is" if context.settings.server() else "where the database is"
-    if free < MIN_FREE_BYTES:
+    if free < least:
         what = f"{shown} free {where}"
         return [problem("disk", what, "make room, or questions cannot be stored", free=free)]
     return [fine("disk", f"{shown} free", free=free)]
