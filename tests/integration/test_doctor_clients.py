@@ -76,7 +76,8 @@ async def test_tokens_that_cannot_be_read_are_a_problem(machine: Machine) -> Non
     machine.store_file("http-tokens.json", size=1)
     found = await machine.look(CLIENTS, Check("agents", agents))
     assert [it.mark for it in found] == [Mark.PROBLEM] * 2
-    assert all(it.what.startswith("no token is accepted, because ") for it in found)
+    said = "their tokens cannot be read: no token is accepted, because "
+    assert all(it.what.startswith(said) for it in found)
 
 
 async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connected_anew(
