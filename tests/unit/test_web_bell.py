@@ -12,6 +12,8 @@ from chatbridge.core.model import Ask, Priority, QuietRule, Status
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import ONE_RING_SECONDS, NightPolicy
+from chatbridge.core.people.routes import Route
+from chatbridge.core.people.team import Team
 from tests.contract.asks import an_ask
 from tests.fakes.clock import StillClock
 
@@ -48,6 +50,16 @@ def test_a_new_question_rings_once_however_often_it_changes(
     ask = new(clock)
     assert [bell.rings(ask), bell.rings(replace(ask, revision=7))] == [True, False]
     assert not bell.rings(replace(ask, status=Status.ANSWERED))
+
+
+def test_a_question_rings_again_where_pages_are_the_second_line(
+    bell: PageBell, clock: StillClock
+) -> None:
+    route = Route(to=("web",), second=("web",), after=60.0)
+    bell.nights.team = Team(routes=(route,), surfaces=frozenset({"web"}))
+    ask = new(clock)
+    called = with_attention(ask, second_line_at=clock.time())
+    assert [bell.rings(it) for it in (ask, called, called)] == [True, True, False]
 
 
 def test_a_question_of_low_priority_never_rings(bell: PageBell, clock: StillClock) -> None:

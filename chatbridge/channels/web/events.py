@@ -82,10 +82,10 @@ class PageBell(Bell):
     """Says which changes ring on open pages: those that would ring in a chat."""
 
     _raised: dict[str, int] = field(default_factory=dict)
-    """The open asks that have come, and how often each had been raised then."""
+    """The open asks that have come, and how often each had come back then."""
 
     def rings(self, ask: Ask) -> bool:
-        raised, now = ask.attention.raised, self.clock.time()
+        raised, now = self.nights.raised_on(SURFACE, ask), self.clock.time()
         if not ask.open:
             self._raised.pop(ask.id, None)
         if not ask.open or self._raised.get(ask.id) == raised:
