@@ -17,6 +17,7 @@ from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.test_store_writes import held_up
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, PATIENCE
+from tests.fakes.core_env import world as hub_world
 from tests.fakes.disk import failing
 from tests.fakes.inbox import CLAUDE, SHOP
 
@@ -208,6 +209,28 @@ async def test_a_hook_that_confirms_late_gets_it_only_once(world: World) -> None
     await world.messages.delivered(hook)
     assert await world.state(message) is MessageState.DELIVERED
     assert await world.take() == []
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [("cancel", MessageState.WAITING), ("delivered", MessageState.DELIVERED)],
+)
+async def test_what_becomes_of_a_response_counts_though_its_call_cannot_be_stored(
+    tmp_path: Path, end: str, state: MessageState
+) -> None:
+    async with hub_world(tmp_path) as hub:
+        calls, messages = hub.broker.waiting_calls, hub.inbox.messages
+        ask, call = await hub.call()
+        agent = messages.agents.seen(call.name.link, ask.project, ask.agent)
+        message = await messages.tell(agent, "use tabs", by=OWNER)
+        link, project = call.name.link, ask.project
+        assert await messages.hand_over(call.name, link=link, project=project, way=Way.RESULT)
+        async with failing(tmp_path, "calls"):
+            with pytest.raises(StoreError):  # over HTTP nobody says it again
+                await getattr(calls, end)(call.name)
+        found = await hub.store.message(message.id)
+        assert found
+        assert found.state is state
 
 
 async def test_what_has_no_room_in_the_repeated_response_waits_again(world: World) -> None:

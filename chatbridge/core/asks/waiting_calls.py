@@ -125,9 +125,9 @@ class WaitingCalls:
                 self._learn_limit(name.link, now - call.started_at, cancels=True)
             self._notify(changed)
 
-        await self._store.write(work, then=tell)
-        if self.observer is not None:
+        if self.observer is not None:  # first: nobody may say again what could not be stored
             await self.observer.cancelled(name)
+        await self._store.write(work, then=tell)
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """End the calls that a reconnected link has not repeated; their answers are kept.
@@ -384,9 +384,11 @@ class WaitingCalls:
             after = transitions.mark_delivered(ask, now=now)
             return [after] if await tx.save_ask(after, was=ask.status) else []
 
-        await self._store.write(work, then=self._notify)
-        if self.observer is not None:
-            await self.observer.delivered(name)
+        try:
+            await self._store.write(work, then=self._notify)
+        finally:
+            if self.observer is not None:
+                await self.observer.delivered(name)
 
     async def set_counts_until(self, name: CallName, until: float) -> None:
         """Record that a response to this call reaches nobody after that time."""
