@@ -48,6 +48,7 @@ class BackgroundTasks:
         task = asyncio.ensure_future(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # which may not have begun
 
     async def end(self) -> None:
         await end_tasks(self._tasks)
