@@ -16,7 +16,7 @@ from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import NotPaired, TooManyCodes
+from chatbridge.core.errors import ChatRefused, NotPaired, TooManyCodes
 from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
 from chatbridge.hub.control.server import Json, Request, TerminalPairing
 from tests.fakes.channel_context import channel_context
@@ -271,6 +271,10 @@ async def test_only_a_paired_chat_is_greeted_and_once(tmp_path: Path) -> None:
         ada = api.person("Ada")
         phone = api.private(ada).phone(ada)
         async with running(tmp_path, api, clock, ada.id) as bridge:
+            phone.block()
+            with pytest.raises(ChatRefused):
+                await bridge.terminal.greet(greeting(ada.id))
+            phone.unblock()
             for _ in range(2):
                 assert await bridge.terminal.greet(greeting(ada.id)) == {}
             with pytest.raises(NotPaired, match="config"):

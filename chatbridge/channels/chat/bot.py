@@ -238,7 +238,11 @@ class BotChannel(ChatChannel[C]):
         if person in self._greeted:
             return
         self._greeted.add(person)
-        chat, room = self._chats[0], await self._client.direct(person)
-        here = any(each.is_there and each.current_room() == room for each in self._chats)
-        said = Message(document=notices.paired(socket.gethostname(), here=here))
-        await chat.send(Outgoing(room=room, what=chat.drawn(said), key=()))
+        try:
+            chat, room = self._chats[0], await self._client.direct(person)
+            here = any(each.is_there and each.current_room() == room for each in self._chats)
+            said = Message(document=notices.paired(socket.gethostname(), here=here))
+            await chat.send(Outgoing(room=room, what=chat.drawn(said), key=()))
+        except ChatRefused:  # there may be such a chat later
+            self._greeted.discard(person)
+            raise
