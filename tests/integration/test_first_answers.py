@@ -215,6 +215,26 @@ async def test_what_is_said_after_the_first_answers_is_for_the_sdk(tmp_path: Pat
         assert await client.end() == []
 
 
+async def test_a_client_that_has_one_id_for_everything_gets_each_answer_once(
+    tmp_path: Path,
+) -> None:
+    async with running_hub(tmp_path) as hub:
+        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
+        client = Client(hub, LateServer(hub.server.offer, made))
+        for early in (
+            request("initialize", INITIALIZE, id=1),
+            request("tools/list", id=1),
+            request("tools/list", {}, id=1),
+        ):
+            client.say(early)
+            await client.hear(1)
+        client.say(request(*CALL, id=1))
+        made.set_result(await hub.server.get())
+        (called,) = await client.hear(1)
+        assert "Unknown tool: 'nothing'" in called["error"]["message"]
+        assert await client.end() == []
+
+
 async def test_a_client_that_leaves_before_the_sdk_is_there_is_not_waited_for(
     tmp_path: Path,
 ) -> None:

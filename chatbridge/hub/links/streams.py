@@ -21,10 +21,9 @@ class Streams:
 
     def __init__(self, session: Session, first: First) -> None:
         self._session, self._first = session, first
-        self._answered = {
-            json.dumps(it.id) for it in first.answered if isinstance(it, types.JSONRPCRequest)
-        }
-        """Requests whose responses the client has already: the SDK's go nowhere."""
+        self._answered: str | None = None
+        """The request that the SDK has now and the client has the response to: the SDK's goes
+        nowhere."""
         self._caught_up = asyncio.Event()
         self._line: asyncio.Future[types.JSONRPCMessage | None] | None = None
 
@@ -38,12 +37,13 @@ class Streams:
 
     async def send(self, item: SessionMessage, /) -> None:
         message, about = item.message, item.metadata
-        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            request = json.dumps(message.id)
-            if request in self._answered:
-                self._answered.remove(request)
-                self._caught_up.set()
-                return
+        if (
+            isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
+            and json.dumps(message.id) == self._answered
+        ):
+            self._answered = None
+            self._caught_up.set()
+            return
         call = about.related_request_id if isinstance(about, ServerMessageMetadata) else None
         await self._session.send_message(message, call)
 
@@ -53,14 +53,17 @@ class Streams:
 
     async def _next(self) -> types.JSONRPCMessage:
         first = self._first
-        if first.answered:
-            return first.answered.pop(0)
-        while self._answered:  # what comes now may use their ids again
+        while self._answered is not None:  # what comes now may use its id again
             self._caught_up.clear()
             await self._caught_up.wait()
-        if (message := first.unanswered) is not None:
-            first.unanswered = None
+        if first.answered:
+            message = first.answered.pop(0)
+            if isinstance(message, types.JSONRPCRequest):
+                self._answered = json.dumps(message.id)
             return message
+        if (unanswered := first.unanswered) is not None:
+            first.unanswered = None
+            return unanswered
         return await self._from_client()
 
     async def _from_client(self) -> types.JSONRPCMessage:
