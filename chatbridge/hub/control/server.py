@@ -1,7 +1,8 @@
 """Serve a person's commands over the links' socket: one request at a time, its reply or its events.
 
 Owns the lines after the first one of a connection that says it is a terminal, see
-docs/link-protocol.md, pairing and the status. What a request about asks does is in `asks`.
+docs/link-protocol.md, pairing, logging in and the status. What a request about asks does is in
+`asks`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from chatbridge import __version__, safe_json
 from chatbridge.core.bounds import sliced
 from chatbridge.core.errors import ChatbridgeError, NotPaired
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Person
 from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Health
@@ -231,3 +233,21 @@ class TerminalPairing:
         except TimeoutError:
             why = self.troubles().get(channel) or f"{channel} cannot be reached yet"
             raise NotPaired(why) from None
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalLogIn:
+    """Requests of the commands that open the inbox in a browser."""
+
+    codes: LoginCodes
+
+    @property
+    def answers(self) -> dict[str, Answering]:
+        return {"login-code": self._code, "inbox-proof": self._proof}
+
+    async def _code(self, _request: Request) -> Json:
+        return {"code": await self.codes.new(by_token=False)}
+
+    async def _proof(self, _request: Request) -> Json:
+        question, answer = self.codes.new_proof()
+        return {"question": question, "answer": answer}

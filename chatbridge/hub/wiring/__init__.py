@@ -3,6 +3,7 @@
 hub: the parts of a hub, with the order of starting and stopping
 serving: a hub with its ways in, from start to stop
 database: the database, and the right to write there
+channels: builds the channels
 channel_supervisor: brings channels up and keeps them up
 own_tools: chatbridge's own tools
 commands: the owner's commands as tools

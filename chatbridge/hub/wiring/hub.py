@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from chatbridge import runtime_paths
 from chatbridge.attachments.files import AttachmentFiles
 from chatbridge.attachments.project_files import open_in_project, own_folders
-from chatbridge.channels.spec import ChannelContext, ChannelSpec
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.asks.ask_actions import AskActions
@@ -35,26 +34,26 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Channel, Health
+from chatbridge.core.ports import Health
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
-from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
+from chatbridge.hub.control.server import Json, TerminalLogIn, TerminalPairing, Terminals, status
 from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.imports import import_heavy
-from chatbridge.hub.process.lock import Lock, account_held
+from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import rotate_log, set_level
 from chatbridge.hub.wiring import database
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
+from chatbridge.hub.wiring.channels import Channels
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.hub.wiring.own_tools import own_tools
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
-from chatbridge.settings.secrets import place_of
 from chatbridge.store.rows import prepare
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.call import Caller
@@ -147,10 +146,32 @@ async def open_hub(
             for hear in hears_changes:
                 hear(ask)
 
+        health = Health(
+            agents=agents,
+            remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
+            troubles=supervisor.troubles,
+            faults=lambda: [*store.faults(), *faults.listed()],
+        )
+        pairing, codes = Pairing(clock=clock), LoginCodes(clock=clock)
+        channels = Channels(
+            settings=settings,
+            config=path,
+            lock=lock,
+            clock=clock,
+            health=health,
+            pairing=pairing,
+            codes=codes,
+            supervisor=supervisor,
+            shared=shared,
+        )
         drained = supervisor.drained
-        inbox: str | None = None
         summaries = Summaries(
-            store, delivery, nights=policy.nights, clock=clock, inbox=lambda: inbox, drained=drained
+            store,
+            delivery,
+            nights=policy.nights,
+            clock=clock,
+            inbox=lambda: channels.inbox,
+            drained=drained,
         )
         broker = Broker(
             store,
@@ -273,51 +294,8 @@ async def open_hub(
         making = asyncio.ensure_future(make_server())
         stack.push_async_callback(end_tasks, [making])
         server = LateServer(offer, making)
-        health = Health(
-            agents=agents,
-            remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
-            troubles=supervisor.troubles,
-            faults=lambda: [*store.faults(), *faults.listed()],
-        )
-        pairing, codes = Pairing(clock=clock), LoginCodes(clock=clock)
         await codes.load(intake)
-
-        def build(spec: ChannelSpec[Any]) -> Channel:
-            """Imports the channel's module."""
-            made = spec.load(spec.build)
-            table = settings.table(spec)
-
-            def announce(address: str) -> None:
-                nonlocal inbox
-                inbox = spec.page(table, address)
-                lock.note(web=address)
-
-            context = ChannelContext(
-                clock=clock,
-                state=lock.state,
-                health=health,
-                pairing=pairing,
-                codes=codes,
-                announce=announce,
-                # Of several hubs one has the account because it leads. Another one on this
-                # computer may stand still, and hold the lock for ever.
-                hold=(
-                    partial(account_held, spec.lock(table))
-                    if spec.lock and not shared
-                    else nullcontext
-                ),
-                place_of=partial(place_of, path, spec.name),
-                inbox=lambda: inbox,
-                push=settings.push,
-                tell=tell,
-            )
-            channel: Channel = made(table, context)
-            return channel
-
-        # Pages first: they are up before any chat.
-        specs = sorted(settings.active_channels(), key=lambda spec: spec.is_chat)
-        for spec in specs:
-            supervisor.add(spec.name, partial(build, spec), unwatched=spec.unwatched)
+        modules = channels.add_all()
         bot, troubles = settings.pairing_channel().name, supervisor.troubles
         pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
         said = partial(
@@ -341,7 +319,7 @@ async def open_hub(
             reads_paths=commands,
         )
 
-        async def channels() -> None:
+        async def run_channels() -> None:
             """What open cards show comes first, but holds up nobody for long. Channels import much,
             and links wait for the SDK."""
             await server.get()
@@ -350,17 +328,10 @@ async def open_hub(
                     await files.bring(of_open=True)
             await supervisor.run(intake)
 
-        async def login_code(_request: Request) -> Json:
-            return {"code": await codes.new(by_token=False)}
-
-        async def inbox_proof(_request: Request) -> Json:
-            question, answer = codes.new_proof()
-            return {"question": question, "answer": answer}
-
         background.keep("deadlines", broker.run)
         background.keep("messages", messages.run)
         background.keep("summaries", summaries.run)
-        background.keep("channels", channels)
+        background.keep("channels", run_channels)
         background.spawn(keeper.catch_up())
         background.spawn(_prepare_first_ask(clock))
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
@@ -373,7 +344,7 @@ async def open_hub(
             waiting_calls=broker.waiting_calls,
             server=server,
             tell=supervisor.tell,
-            modules=tuple(spec.module for spec in specs),
+            modules=modules,
             store=store,
             processes=processes,
             commands=extra,
@@ -383,8 +354,7 @@ async def open_hub(
                 {
                     "status": said,
                     "greet": pairs.greet,
-                    "login-code": login_code,
-                    "inbox-proof": inbox_proof,
+                    **TerminalLogIn(codes).answers,
                     **asks.answers,
                     **told.answers,
                 },
