@@ -37,9 +37,9 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 
 .PHONY: test
 test: ## Everything: style, types, import contracts, and all tests
-	@$(MAKE) --jobs 3 --output-sync=target browser nspawn postgres check synapse inspector mcp1 collect
+	@$(MAKE) --jobs 3 --output-sync=target browser nspawn postgres check synapse inspector mcp1
 	@echo "  pytest    with $(WORKERS) workers"
-	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	@.ci/scratch $(BIN)/python -m pytest -p tests.forks --forks $(WORKERS) $(PYTEST_ARGS)
 
 .PHONY: quick
 quick: $(VENV) ## The fast tests: unit and contract, no other programs, few examples of each
@@ -52,14 +52,6 @@ browser synapse inspector mcp1 nspawn postgres:
 synapse inspector mcp1: $(VENV)
 nspawn: | browser # one apt at a time
 postgres: | nspawn
-
-# Once, while the others wait for downloads: each worker would do it again, for three times the work.
-.PHONY: collect
-collect: .venv/.collected ; @:
-.venv/.collected: $(VENV) $(shell find chatbridge tests -name '*.py')
-	@echo "  collect   byte code of the tests"
-	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null || true # the run itself says what is wrong
-	@touch $@
 
 # Without the tests that count on an event of the kernel being there at the loop's next turn.
 .PHONY: races
