@@ -186,6 +186,16 @@ async def test_a_modal_that_cannot_be_opened_any_more_is_said(
 # ── messages ──────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_a_command_elsewhere_is_told_how_questions_get_there(
+    desk: SlackDesk, slack: Slack
+) -> None:
+    room = slack.channel(desk.ada, desk.eve)
+    said = await desk.acknowledged(await slack.command(desk.ada, room, "pending"))
+    assert said
+    assert f"add {room.id} to slack.channel_id" in said["text"]
+    assert await desk.acknowledged(await slack.command(desk.eve, room, "pending")) is None
+
+
 async def test_a_tap_below_a_message_whose_thread_has_gone_counts(direct: SlackDesk) -> None:
     for _ in range(2):
         await direct.card(await direct.desk.ask(TEXT))

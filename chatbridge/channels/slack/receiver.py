@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from chatbridge.channels.chat.callback_data import Button, decode, selected
 from chatbridge.channels.chat.incoming import Incoming, Modal, Sender
+from chatbridge.channels.chat.notices import not_here
 from chatbridge.channels.chat.people import Names
 from chatbridge.channels.chat.receiver import ButtonReceiver, Reception
-from chatbridge.channels.chat.runs import Run
+from chatbridge.channels.chat.runs import Run, write_plain
 from chatbridge.channels.chat.writer import Drawing, MessageRejected
 from chatbridge.channels.slack import render
 from chatbridge.channels.slack.api import Api, Json
@@ -36,12 +38,13 @@ class Receiver(ButtonReceiver):
         """Deal with one. The cursor is committed together with an effect on an ask. Return what
         its acknowledgement says. :raises StoreError: it has to be taken again. :raises RetryLater:
         likewise."""
-        if it.kind == "view_submission":
-            return await self._submitted(it.data, cursor)
-        known = {"message": self._message, "command": self._command, "block_actions": self._tapped}
-        if it.kind in known:
-            await known[it.kind](it.data, cursor)
-        return None
+        known: dict[str, Callable[[Json, ChannelState], Awaitable[Json | None]]] = {
+            "message": self._message,
+            "command": self._command,
+            "block_actions": self._tapped,
+            "view_submission": self._submitted,
+        }
+        return await known[it.kind](it.data, cursor) if it.kind in known else None
 
     async def name_of(self, by: Sender) -> str:
         return await self.names.ask(str(by.id))
@@ -114,12 +117,14 @@ class Receiver(ButtonReceiver):
         incoming, direct = self._incoming(data, room, replied), data.get("channel_type") == "im"
         await self.written(incoming, self._sender(user), cursor, direct=direct)
 
-    async def _command(self, data: Json, cursor: ChannelState) -> None:
-        room = str(data.get("channel_id"))
-        by = self.allowed(self._sender(data.get("user_id")), room, cursor)
-        if by is not None:
+    async def _command(self, data: Json, cursor: ChannelState) -> Json | None:
+        room, sender = str(data.get("channel_id")), self._sender(data.get("user_id"))
+        if by := self.allowed(sender, room, cursor):
             here = Incoming(room=room, id="", at=self._clock.time())
             await self.command_line(str(data.get("text") or ""), here, by)
+        elif self._people.allows(sender.id):  # the bot may not write there
+            return {"text": write_plain(not_here(room, self._setting), now=0.0)}
+        return None
 
     def _incoming(self, data: Json, room: str, replied: Incoming | None = None) -> Incoming:
         text, ts = data.get("text"), str(data.get("ts") or "")
