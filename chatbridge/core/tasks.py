@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 60.0
-STORE_RETRY_SECONDS = 1.0
+STORE_RETRY_SECONDS = 1.0  # Pause before the store is asked again that has failed
 
 
 @dataclass(slots=True)

@@ -11,8 +11,9 @@ import pytest
 from chatbridge.core.errors import MessageRefused, StoreError
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.message import MAX_TEXT, MessageState, OwnerMessage, Way
-from chatbridge.core.messages.messages import MAX_WAITING, RETRY_SECONDS, OwnerMessages
+from chatbridge.core.messages.messages import MAX_WAITING, OwnerMessages
 from chatbridge.core.model import CallName, ChannelState, Project
+from chatbridge.core.tasks import STORE_RETRY_SECONDS
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.test_store_writes import held_up
 from tests.fakes.clock import StillClock
@@ -267,13 +268,13 @@ async def test_a_confirmation_that_cannot_be_stored_counts_all_the_same(
     async with failing(tmp_path, "owner_messages"):
         with pytest.raises(StoreError):
             await world.messages.delivered(CALL)
-        await asyncio.wait_for(world.clock.until_asleep(RETRY_SECONDS), PATIENCE)
+        await asyncio.wait_for(world.clock.until_asleep(STORE_RETRY_SECONDS), PATIENCE)
     await world.messages.link_closed("a")
     assert await world.state(message) is before
     assert await world.take(CallName(link="b", request="1")) == []
     with pytest.raises(MessageRefused, match="on its way"):
         await world.messages.take_back(message.id, by=OWNER)
-    world.clock.advance(RETRY_SECONDS)
+    world.clock.advance(STORE_RETRY_SECONDS)
     await until_over(world)
     assert await world.state(message) is MessageState.DELIVERED
 

@@ -35,12 +35,11 @@ from chatbridge.core.people.team import is_at
 from chatbridge.core.policy import APPROVAL_FACTOR, PARTY_FACTOR, TOTAL_FACTOR, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import BackgroundTasks, race
+from chatbridge.core.tasks import STORE_RETRY_SECONDS, BackgroundTasks, race
 from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0  # Pause before something due is tried again after a store error
 _Found = tuple[Ask, Call, Call | None]
 """An ask, the call that waits for it, and the call of the same link that this one supersedes."""
 
@@ -376,7 +375,7 @@ class Broker:
     async def run(self) -> None:
         """Apply what is due until cancelled, also to asks of before the start."""
         while not await self._load_schedule():
-            await self._clock.sleep(RETRY_SECONDS)
+            await self._clock.sleep(STORE_RETRY_SECONDS)
         tasks = BackgroundTasks("links of before the start")
         tasks.spawn(self.waiting_calls.expire_absent_links())
         try:
@@ -434,7 +433,7 @@ class Broker:
             pass
         except StoreError as error:
             log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
-            self._scheduler.add(now + RETRY_SECONDS, due, ask_id)
+            self._scheduler.add(now + STORE_RETRY_SECONDS, due, ask_id)
         except Exception:
             # A bug: a retry would fail again, and other asks are due.
             log.exception("ask %s: %s not applied", ask_id, due)

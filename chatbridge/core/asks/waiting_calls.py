@@ -20,10 +20,10 @@ from chatbridge.core.model import Ask, AskRequest, Call, CallName, Status
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.tasks import STORE_RETRY_SECONDS
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0  # Pause before the end of a link is recorded again after a store error
 HTTP_SESSION_PREFIX = "http-"  # Of HTTP sessions, which cannot replay calls to the next hub
 MAX_CANCELLED_REQUESTS = 1000  # For each link: invented ids must not fill the memory
 MIN_LEARNED_LIMIT_SECONDS = 4.0
@@ -209,7 +209,7 @@ class WaitingCalls:
                 return
             except StoreError as error:
                 log.warning("%s: %s", problem, error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self._clock.sleep(STORE_RETRY_SECONDS)
 
     async def _end_link(self, tx: Transaction, link: str) -> list[Ask]:
         """End the calls of a link that has closed. The ticket of an open approval stays, because

@@ -22,13 +22,12 @@ from chatbridge.core.people.team import Role, Team
 from chatbridge.core.policy import HOUR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import race
+from chatbridge.core.tasks import STORE_RETRY_SECONDS, race
 from chatbridge.core.text import encodable, size_as_json
 
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 20  # Messages that wait in one project
-RETRY_SECONDS = 1.0
 CLOCK_CHECK_SECONDS = 30.0  # A sleep does not count the time of a suspended machine
 
 
@@ -317,7 +316,7 @@ class OwnerMessages:
                 return
             except StoreError as error:
                 log.warning("messages stay as handed over for now: %s", error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self._clock.sleep(STORE_RETRY_SECONDS)
 
     # ── time ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -339,7 +338,7 @@ class OwnerMessages:
                     await race(news.wait(), self._clock.sleep(min(left, CLOCK_CHECK_SECONDS)))
             except StoreError as error:
                 log.warning("what has become of messages is not recorded yet: %s", error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self._clock.sleep(STORE_RETRY_SECONDS)
 
     async def _expire(self) -> None:
         now = self._clock.time()
