@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import MAX_PAUSE_SECONDS
 from chatbridge.hub.process.background import Background, Faults
 from tests.fakes.clock import StillClock
@@ -70,6 +71,21 @@ async def test_one_that_works_again_goes_on() -> None:
         hub.clock.advance(1.0)
         await asyncio.wait_for(works.wait(), PATIENCE)
         assert "OSError, once" in hub.faults.listed()[0]
+
+
+async def test_what_a_full_disk_prevents_is_no_fault_of_the_hub(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running() as hub:
+
+        async def fails() -> None:
+            raise StoreError("the disk is full")
+
+        hub.background.spawn(fails())
+        async with asyncio.timeout(PATIENCE):
+            while "the disk is full" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
+                await asyncio.sleep(0)
+        assert not hub.faults.listed()
 
 
 async def test_something_that_fails_once_is_said_and_costs_nothing_else() -> None:

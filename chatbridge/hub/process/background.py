@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import MAX_PAUSE_SECONDS, Backoff, end_tasks
 
@@ -106,4 +107,7 @@ class Background:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             what = getattr(task.get_coro(), "__qualname__", "something")
-            self._faults.add(what, error, again=False)
+            if isinstance(error, ChatbridgeError):  # a full disk, say: that is no bug
+                log.warning("%s: %s", what, error)
+            else:
+                self._faults.add(what, error, again=False)
