@@ -255,6 +255,10 @@ def test_the_services_of_browsers_are_known(endpoint: str) -> None:
         "https://fcm.googleapis.com:port/x",
         "//fcm.googleapis.com/x",
         "",
+        "https://xn--a.push.apple.com/1",
+        "https://a..push.apple.com/1",
+        "https://.push.apple.com/1",
+        f"https://{'a' * 64}.push.apple.com/1",
     ],
 )
 def test_no_other_address_is(endpoint: str) -> None:

@@ -21,6 +21,8 @@ SERVICES = (
 Detail = Literal["all", "project", "nothing"]
 
 _HOST = re.compile(r"(\*\.)?([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
+_BELOW = re.compile(r"((?!xn--)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+")
+"""What may stand for the star. A name that cannot be decoded would fail whenever it is to ring."""
 _ACCEPTED = (
     "hosts such as fcm.googleapis.com or *.push.apple.com, or an address on this computer such as "
     "http://127.0.0.1:8080"
@@ -80,6 +82,6 @@ class Push(BaseModel):
         if parts.scheme != "https" or port not in (None, 443):
             return False
         return any(
-            host.endswith(entry[1:]) if entry.startswith("*.") else host == entry
+            _BELOW.fullmatch(host.removesuffix(entry[2:])) if entry[:2] == "*." else host == entry
             for entry in self.services
         )
