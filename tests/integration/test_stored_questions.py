@@ -113,6 +113,7 @@ def test_history_has_the_labels_that_people_saw(
     (found,) = json.loads(capsys.readouterr().out)
     assert found["outcome"]["answers"][0]["values"] == ["Valkey (recommended)"]
     assert commands.history(["--search", "nothing of this"]) == 0
+    assert commands.history(["--search", "bytes that are no text: \udcff"]) == 0
     assert capsys.readouterr().out == "Nothing was found.\n"
 
 

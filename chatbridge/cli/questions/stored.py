@@ -22,6 +22,7 @@ from chatbridge.core.statistics import (
     statistics_object,
     statistics_of,
 )
+from chatbridge.core.text import encodable
 from chatbridge.hub.control.asks import in_list, short_ids, summary_object
 from chatbridge.settings import Settings, load
 from chatbridge.store.ask_times import times_of
@@ -36,7 +37,7 @@ def pending(*, brief: bool) -> list[Json] | None:
 
 
 def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None:
-    words = search.casefold() if search and search.strip() else None
+    words = encodable(search).casefold() if search and search.strip() else None
     return _listed(HISTORY, {"limit": limit, "search": words}, brief=brief)
 
 
