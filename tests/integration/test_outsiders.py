@@ -72,6 +72,15 @@ async def test_a_second_session_of_the_same_client_is_not_refused_because_of_the
         assert (await hub.ask(link="b")).open
 
 
+async def test_an_agents_own_questions_keep_none_of_its_approvals_out(tmp_path: Path) -> None:
+    async with world(tmp_path, max_open_asks=LIMIT) as hub:
+        for number in range(LIMIT):
+            await hub.ask(Question(id="q", text=f"No {number}?"), link="a", number=number)
+        of = request(approval(), project="/src/shop")
+        ask, _ = await hub.broker.ask(of, name("a", 9))
+        assert ask.open
+
+
 async def test_a_link_that_gives_its_calls_up_has_no_more_questions_than_one_that_waits(
     tmp_path: Path,
 ) -> None:

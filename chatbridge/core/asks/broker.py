@@ -272,14 +272,15 @@ class Broker:
     async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
         """`link`: None if several agents share it. Then only the limits of their party count."""
         limit, project = self.policy.max_open_asks, request.project
+        favoured = request.approval and not project.outsider
         of_party = await tx.count_open_asks(party=project.party)
         if link is not None and of_party >= limit:
-            mine = await tx.open_asks_of(link)
+            mine = [it for it in await tx.open_asks_of(link) if it.approval or not favoured]
             if len(mine) >= limit:
                 texts = ((ask.id, one_line(ask.questions[0].text[:200])) for ask in mine)
                 listed = tuple(f"{ask_id}: {shortened(text, 60)}" for ask_id, text in texts)
                 raise TooManyOpenAsks(limit=limit, open_asks=listed)
-        if request.approval and not project.outsider:
+        if favoured:
             limit *= APPROVAL_FACTOR
         if of_party >= PARTY_FACTOR * limit:
             raise TooManyOpenAsks(limit=PARTY_FACTOR * limit)
