@@ -16,7 +16,7 @@ import logging
 import re
 import struct
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -33,7 +33,6 @@ from chatbridge.store.grams import (
     grams_of,
     index_of,
     mask_of,
-    places_in,
 )
 from chatbridge.store.transaction import SqlTransaction
 from chatbridge.store.writer import Writer
@@ -98,13 +97,22 @@ REMOVE_SEGMENT = "DELETE FROM search_segments WHERE id = ?"
 class DocKind:
     """Of what is searched."""
 
+    table: str
     time: str
     """The column by which it is listed, and then by `seq`."""
     sign: int
     """Of its documents."""
 
+    @property
+    def time_of_some(self) -> str:
+        """Of the last of the newest ones."""
+        return (
+            f"SELECT {self.time} FROM {self.table} WHERE {self.time} <= :at "  # noqa: S608 - ours
+            f"ORDER BY {self.time} DESC LIMIT 1 OFFSET {LOOKED_AT_ONCE}"
+        )
 
-ASK_DOCS, NOTICE_DOCS = DocKind("settled_at", 1), DocKind("at", -1)
+
+ASK_DOCS, NOTICE_DOCS = DocKind("asks", "settled_at", 1), DocKind("notices", "at", -1)
 
 
 @dataclass(slots=True)
@@ -145,9 +153,8 @@ class SearchIndex:
             return None
         found: dict[int, Record] = {}
         page: list[Record] = []
-        for docs, newest in _portions(*candidates):
-            among = json.dumps([doc * kind.sign for doc in docs if doc * kind.sign > 0])
-            rows = await self._reading.rows(sql, {**given, "among": among})
+        for keys, newest in _portions(kind, *candidates):
+            rows = await self._reading.rows(sql, {**given, "among": json.dumps(keys)})
             found |= {row["seq"]: row for row in rows}
             in_order = sorted(found.values(), key=lambda row: (row[kind.time], row["seq"]))
             page = in_order[::-1][: given["limit"]]
@@ -266,15 +273,20 @@ class SearchIndex:
         await self._writer.run(partial(SqlTransaction.change, sql=sql, parameters=()))
 
 
-def _portions(docs: list[int], hits: Sequence[_Hit]) -> Iterator[tuple[list[int], float]]:
-    """These documents and those of the hits, some hundreds at once, each time with the newest time
-    that one of the rest can have."""
+def _portions(
+    kind: DocKind, waiting: Iterable[int], hits: Sequence[_Hit]
+) -> Iterator[tuple[list[int], float]]:
+    """The keys of these documents of a kind and of the hits', some hundreds at once, each time with
+    the newest time that one of the rest can have."""
+    keys = [doc * kind.sign for doc in waiting if doc * kind.sign > 0]
     for newest, stored, places in hits:
-        if len(docs) >= LOOKED_AT_ONCE:
-            yield docs, newest
-            docs = []
-        docs += [_doc_at(stored, place) for place in places_in(places)]
-    yield docs, float("-inf")
+        if len(keys) >= LOOKED_AT_ONCE:
+            yield keys, newest
+            keys = []
+        docs = struct.unpack(f"<{len(stored) // 8}q", stored)
+        of_kind = ((place, doc * kind.sign) for place, doc in enumerate(docs))
+        keys += [key for place, key in of_kind if key > 0 and places >> place & 1]
+    yield keys, float("-inf")
 
 
 def _text(words: object) -> str:
@@ -282,8 +294,3 @@ def _text(words: object) -> str:
     if isinstance(words, bytes):
         return words.decode(errors="replace")
     return words if isinstance(words, str) else ""
-
-
-def _doc_at(docs: bytes, place: int) -> int:
-    (doc,) = struct.unpack_from("<q", docs, 8 * place)
-    return int(doc)

@@ -69,7 +69,7 @@ BY_PREFIX = """
 """
 OPEN_ASKS = "SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq"
 HISTORY = """
-    SELECT * FROM asks WHERE settled_at IS NOT NULL
+    SELECT * FROM asks WHERE settled_at >= :least
     AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """
@@ -79,7 +79,7 @@ OPEN_ROWS = f"""
 """  # noqa: S608 - constants
 PAST_ROWS = f"""
     SELECT {", ".join(ROW_COLUMNS)} FROM asks
-    WHERE settled_at <= :at AND (settled_at < :at OR seq < :seq)
+    WHERE settled_at >= :least AND settled_at <= :at AND (settled_at < :at OR seq < :seq)
     AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """  # noqa: S608 - constants
@@ -131,7 +131,7 @@ SURFACES_OF = """
     WHERE asks.id = ? AND posts.revision > 0
 """
 NOTICES = """
-    SELECT * FROM notices WHERE at > :since
+    SELECT * FROM notices WHERE at > :since AND at >= :least
     AND at <= :at AND (at < :at OR seq < (SELECT seq FROM notices WHERE id = :id))
     AND (:dismissed = 1 OR dismissed = 0)
     AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
@@ -302,9 +302,16 @@ class SqlStore:
     async def _searched(
         self, kind: DocKind, plain: str, among: str, given: Mapping[str, Any]
     ) -> Sequence[Record]:
-        """By the index, if there is something to search for and it helps."""
-        rows = await self._index.rows(kind, among, given) if given["search"] else None
-        return await self._reading.rows(plain, given) if rows is None else rows
+        """What is in most of them is found among the newest, anything else by the index, if there
+        is something to search for and it helps."""
+        everything = {**given, "least": -math.inf}
+        if not given["search"] or not (some := await self._reading.rows(kind.time_of_some, given)):
+            return await self._reading.rows(plain, everything)
+        rows = await self._reading.rows(plain, {**given, "least": some[0][0]})
+        if len(rows) == given["limit"]:
+            return rows
+        found = await self._index.rows(kind, among, given)
+        return await self._reading.rows(plain, everything) if found is None else found
 
     async def notice(self, notice_id: str) -> Notice | None:
         rows = await self._reading.rows(NOTICE_OF_ID, (notice_id,))

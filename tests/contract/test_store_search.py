@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -59,7 +60,7 @@ async def ids_of(store: Store, term: str) -> list[str]:
 
 
 async def by_looking_at_all(store: SqlStore, term: str) -> list[str]:
-    given = {"limit": 1000, "search": term.casefold()}
+    given = {"limit": 1000, "search": term.casefold(), "least": -math.inf}
     return [row["id"] for row in await store._reading.rows(HISTORY, given)]
 
 
@@ -124,6 +125,16 @@ async def test_what_the_index_excludes_is_not_looked_at(
         assert await by_looking_at_all(store, term) == [ask.id]
         assert await ids_of(store, term) == []
     assert await ids_of(store, "one") == [ask.id]
+
+
+async def test_a_page_that_the_newest_fill_is_found_without_the_index(
+    store: SqlStore, database: Database
+) -> None:
+    await keep_others(store, 2 * SEGMENT)
+    await index(store)
+    await database.rows("DELETE FROM search_grams")
+    assert await ids_of(store, "other") == []
+    assert len(await store.past_rows(limit=3, search="other")) == 3
 
 
 async def test_a_late_answer_is_found_once_before_and_after_it_is_in_the_index(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,7 +39,7 @@ def pending(*, brief: bool) -> list[Json] | None:
 
 def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None:
     words = encodable(search).casefold() if search and search.strip() else None
-    return _listed(HISTORY, {"limit": limit, "search": words}, brief=brief)
+    return _listed(HISTORY, {"limit": limit, "search": words, "least": -math.inf}, brief=brief)
 
 
 def stats(*, seconds: float) -> Json | None:
