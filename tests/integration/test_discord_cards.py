@@ -14,6 +14,8 @@ from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.discord.render import MARKDOWN
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Level, Option, Person, Subject
+from chatbridge.core.people.routes import Route
+from chatbridge.core.people.team import Member, Team
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.limits import V2
 from tests.fakes.discord.markdown import read as read_markdown
@@ -439,3 +441,28 @@ def test_an_address_cannot_keep_a_mark_of_ours_open() -> None:
     found = read_markdown(MARKDOWN.to_markdown(text))
     assert not found.named("masked")
     assert found.text.endswith(f" and bold https://a.example/c**{link}")
+
+
+async def test_a_card_that_was_handed_over_and_not_noted_does_not_go_on_below_itself(
+    tmp_path: Path,
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        here = desk.channel.surfaces[0].name
+        ann = Member(name="Ann", identities=(("discord", desk.ada.id),))
+        other = Member(name="Bob", identities=(("discord", "1"),))
+        elsewhere = Route(to=("discord:1",))
+        surfaces = frozenset({here, "discord:1"})
+        desk.desk.inbox.nights.team = Team(
+            members=(ann, other), routes=(elsewhere,), surfaces=surfaces
+        )
+        ask, bob = await desk.desk.ask(SELECT), Person(name="Bob", channel="discord", id="1")
+        await desk.desk.inbox.put(ask.id, form.AskHandOver(step=0), person=bob)
+        desk.discord.fault("POST /api/v10/channels", after_effect=True)
+        await desk.desk.inbox.put(ask.id, form.HandOver(step=1, to=ann.key), person=bob)
+        showing = asyncio.ensure_future(desk.current(ask))
+        while not showing.done():
+            desk.clock.advance(1.0)
+            await asyncio.wait({showing}, timeout=0.02)
+        card = await showing
+        assert SELECT.text in desk.read(card)
+        assert len(desk.room.messages) == 1
