@@ -272,6 +272,11 @@ class ChatSurface(ChatWriter[T]):
                 posted, sent = await self._post(
                     scene, place, room, request, removed, before=before, new=new
                 )
+                # A service that has had it names the one that was there, which replaces nothing.
+                root = posted.root.event
+                replaced = tuple(part for part in replaced if part.event != root)
+                old = tuple(each for each in old if each != root)
+                above = "" if above == root else above
                 place = replace(posted, parts=(*posted.parts, *replaced), old=old, above=above)
                 request = self._granted(ask, request, left=CardRequest(typing=request.typing))
             else:
