@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from chatbridge import lock_file
+from chatbridge.core.errors import StoreError
 from chatbridge.hub.process.lock import Lock
 from tests.fakes.program import bare
 
@@ -52,3 +56,16 @@ def test_a_service_takes_over_though_a_link_starts_another_hub_meanwhile(tmp_pat
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(hubs.pid, signal.SIGKILL)
+
+
+def test_where_nothing_can_be_written_it_is_said_and_the_lock_is_free_again(tmp_path: Path) -> None:
+    state = str(tmp_path / "s")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # as a disk that is full
+    try:
+        with pytest.raises(StoreError, match="Free some space"), Lock(state, started_by="person"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with Lock(state, started_by="person"):
+        pass

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chatbridge import __version__, bounded_read, lock_file, runtime_paths
-from chatbridge.core.errors import BotInUse, ChatbridgeError, HubAlreadyRunning, SettingsError
+from chatbridge.core.errors import (
+    BotInUse,
+    ChatbridgeError,
+    HubAlreadyRunning,
+    SettingsError,
+    StoreError,
+)
 from chatbridge.redaction import redacted
 
 if TYPE_CHECKING:
@@ -42,7 +48,14 @@ class Lock:
             if not self._takes_over:
                 raise
             self._file = self._take_over()
-        self.note()
+        try:
+            self.note()
+        except OSError as error:  # a disk that was full before there was this file
+            os.close(self._file)
+            raise StoreError(
+                f"the state directory {self.state} cannot be written to ({error.strerror}). Free "
+                "some space, then try again"
+            ) from None
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
