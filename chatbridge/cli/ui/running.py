@@ -6,6 +6,7 @@ The first sentence of an error says what happened, the rest what to do.
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import re
@@ -43,7 +44,8 @@ def run(work: Callable[[], int]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             return BROKEN_PIPE
-        complain(str(error))
+        full = error.errno == errno.ENOSPC
+        complain(f"{error.strerror}. Free some space, then try again" if full else str(error))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
