@@ -15,9 +15,10 @@ import pytest
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import Post
 from chatbridge.core.store_port import Transaction
+from chatbridge.store import rows
 from chatbridge.store.sqlite.connection import SqliteConnection
 from chatbridge.store.sqlite.store import SqliteStore
-from tests.contract.asks import a_call, an_ask, answered
+from tests.contract.asks import a_call, an_ask, answered, keep
 from tests.fakes.loop_watch import calls_in_this_thread
 
 
@@ -242,3 +243,18 @@ async def test_a_long_text_is_stored_in_a_thread(store: SqliteStore) -> None:
         with calls_in_this_thread(SqliteConnection._execute) as called:
             await store.write(lambda tx, text=text: tx.add_ask(an_ask(text=text)))  # type: ignore[misc]
         assert len(called) == on_the_loop
+
+
+async def test_a_first_ask_and_its_answer_wait_for_nothing_that_can_be_made_before(
+    store: SqliteStore,
+) -> None:
+    for made in (rows.adapter, rows._fields):
+        made.cache_clear()
+    rows.prepare()
+    adapters = rows.adapter.cache_info().misses
+    ask = an_ask()
+    await keep(store, ask, a_call(ask), Post(ask_id=ask.id, surface="web", place="1", revision=1))
+    await store.write(lambda tx: tx.save_ask(answered(ask), was=ask.status))
+    store._cache.asks.clear()
+    assert (await store.history(limit=1))[0] == answered(ask)
+    assert rows.adapter.cache_info().misses == adapters
