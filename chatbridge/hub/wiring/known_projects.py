@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from chatbridge.core.model import ChannelState, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import until_stored
 
 CHANNEL, KEY = "commands", "projects"
 T = TypeVar("T")
@@ -45,9 +46,13 @@ class KnownProjects:
             return
         if (folder := os.path.realpath(project.key)) in self.folders:
             return
-        newest = [*self.folders, folder][-MOST:]
-        self.folders = dict.fromkeys(newest)  # another object: threads look at the old one
-        self.spawn(write_note(self.store, CHANNEL, KEY, newest, clock=self.clock))
+        # Another object: threads look at the old one.
+        self.folders = dict.fromkeys([*self.folders, folder][-MOST:])
+        self.spawn(until_stored(self._write, clock=self.clock, what="the list of projects"))
+
+    async def _write(self) -> None:
+        """All of them: one that was tried again may come after a later one."""
+        await write_note(self.store, CHANNEL, KEY, [*self.folders], clock=self.clock)
 
 
 async def read_note(store: Store, channel: str, key: str, kind: type[T]) -> T:
