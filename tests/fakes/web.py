@@ -24,6 +24,7 @@ from tests.fakes.sample_store import SampleStore
 TOKEN = "a-token-of-the-tests-0123456789"
 TROUBLE = "telegram rejected the bot token (401)."
 MARK = {"X-Chatbridge": "fragment"}
+PATIENCE = 20.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,7 +73,9 @@ class Web:
 
 def visitor(address: str, headers: dict[str, str]) -> httpx2.AsyncClient:
     # Without verify=False every client would load the machine's certificates, for plain HTTP.
-    return httpx2.AsyncClient(base_url=address, headers=headers, verify=False, trust_env=False)
+    return httpx2.AsyncClient(
+        base_url=address, headers=headers, verify=False, trust_env=False, timeout=PATIENCE
+    )
 
 
 @asynccontextmanager
