@@ -111,13 +111,20 @@ class Forks:
         """Which one comes after those that it knows of; None: there are no more."""
         if not worker.queue:
             busiest = max(self._workers, key=lambda it: len(it.queue))
-            for _ in range((len(busiest.queue) + 1) // 2):
+            for _ in range(self._half(busiest.queue)):
                 worker.queue.appendleft(busiest.queue.pop())
         number = worker.queue.popleft() if worker.queue else None
         if number is not None:
             worker.told.append(number)
         with suppress(ConnectionError):  # the end of the pipe says so, too
             worker.pipe.send(number)
+
+    def _half(self, queue: deque[int]) -> int:
+        """How many of its last ones are about half, and whole modules where that can be."""
+        paths = [self._session.items[number].path for number in queue]
+        middle = len(paths) // 2
+        edges = (at for at in range(middle, len(paths)) if at and paths[at] != paths[at - 1])
+        return len(paths) - next(edges, middle)
 
     def _done(self, worker: Worker, reports: Sequence[dict[str, Any]]) -> None:
         item = self._session.items[worker.told.popleft()]

@@ -44,6 +44,7 @@ def hubs(postgres: Postgres) -> Iterator[Cluster]:
             member.start()
         here.leader()
         yield here
+    asyncio.run(postgres.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)"))
 
 
 @contextmanager

@@ -71,6 +71,7 @@ def scene(postgres: Postgres) -> Iterator[Scene]:
                 member.start()
             hubs.leader()
             yield Scene(api, phone, hubs, postgres)
+    asyncio.run(postgres.sql(f"DROP DATABASE {DATABASE} WITH (FORCE)"))
 
 
 def cut_off(leader: Member) -> AbstractContextManager[object]:
