@@ -22,11 +22,13 @@ from dataclasses import dataclass, field
 from io import StringIO
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from tempfile import TemporaryFile
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from _pytest._io import TerminalWriter
+from _pytest.capture import FDCapture
 
 AHEAD = 2
 """Tests that a worker has at least: which one is the next says what of a module is kept for it."""
@@ -186,6 +188,7 @@ def _work(session: pytest.Session, name: str, pipe: Connection) -> None:
     except (EOFError, ConnectionError, KeyboardInterrupt):
         pass  # the run ends
     except Exception:  # noqa: BLE001 - nobody is above it
+        config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
         traceback.print_exc(file=sys.__stderr__)
     finally:
         try:
@@ -214,10 +217,7 @@ def _become(session: pytest.Session, name: str) -> Sender:
     atexit._clear()
     random.seed()
     os.environ["PYTEST_XDIST_WORKER"] = name
-    capturing = config.pluginmanager.getplugin("capturemanager")
-    if capturing is not None and capturing.is_globally_capturing():
-        capturing.stop_global_capturing()
-        capturing.start_global_capturing()
+    _print_apart(config)
     factory = _factory(session)
     factory._basetemp = factory.getbasetemp() / name
     factory._basetemp.mkdir(mode=0o700)
@@ -227,6 +227,17 @@ def _become(session: pytest.Session, name: str) -> Sender:
     sender = Sender(config)
     config.pluginmanager.register(sender)
     return sender
+
+
+def _print_apart(config: pytest.Config) -> None:
+    """What is printed goes to files of its own. The objects stay: some modules have kept
+    `sys.stderr` since they were imported."""
+    capturing = config.pluginmanager.getplugin("capturemanager")._global_capturing
+    for each in (capturing.out, capturing.err) if capturing else ():
+        if isinstance(each, FDCapture):
+            with TemporaryFile() as file:
+                os.dup2(file.fileno(), each.tmpfile.fileno(), inheritable=False)
+                os.dup2(file.fileno(), each.targetfd)
 
 
 def _factory(session: pytest.Session) -> pytest.TempPathFactory:

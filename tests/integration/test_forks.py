@@ -52,12 +52,16 @@ def run(folder: Path, tests: str, *more: str) -> subprocess.CompletedProcess[str
 
 def test_each_test_runs_once_and_what_fails_is_said_with_what_it_printed(tmp_path: Path) -> None:
     tests = """
+import sys
 import pytest
+
+KEPT = sys.stderr
 
 @pytest.mark.parametrize("number", range(40))
 def test_one(number, tmp_path_factory):
     (tmp_path_factory.getbasetemp().parent / f"ran-{number}").touch(exist_ok=False)
     print(f"seen {number}")
+    print(f"kept {number}", file=KEPT)
     assert number != 7
 
 def test_two():
@@ -68,7 +72,7 @@ def test_two():
     assert "1 failed, 39 passed, 1 skipped" in done.stdout
     assert len([*(tmp_path / "temporary").glob("ran-*")]) == 40
     assert "test_one[7]" in done.stdout
-    assert re.findall(r"^seen \d+$", done.stdout, re.MULTILINE) == ["seen 7"]
+    assert re.findall(r"^(?:seen|kept) \d+$", done.stdout, re.MULTILINE) == ["seen 7", "kept 7"]
     assert "not here" in done.stdout
 
 
