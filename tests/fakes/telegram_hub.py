@@ -260,9 +260,11 @@ async def _running(
             clock=clock,
             announce_address=announce,
             health=Health(troubles=line_up.troubles),
-            codes=LoginCodes(clock=clock),
+            codes=codes,
         )
 
+    codes = LoginCodes(clock=clock)
+    await codes.load(inbox)
     line_up.add("web", web, unwatched="no page was open")
     line_up.add("telegram", telegram)
     tasks = [asyncio.create_task(work) for work in (broker.run(), line_up.run(inbox))]

@@ -303,17 +303,10 @@ async def test_that_nobody_leads_is_said_once_it_has_lasted_and_without_the_data
     assert (inbox.mark, inbox.what) == (Mark.FINE, "opens where a hub leads")
 
 
-async def test_right_after_a_start_it_waits_until_a_hub_leads_with_its_inbox_open(
-    machine: Machine,
-) -> None:
+async def test_right_after_a_start_it_waits_until_a_hub_leads(machine: Machine) -> None:
     led = among(role="leads", leader="hub-a")
-    web = [{"name": "web", "trouble": None}]
-    first = (
-        {"cluster": NOBODY, "remarks": [AWAY]},
-        {"cluster": NOBODY},
-        {"cluster": led, "channels": web},
-    )
-    with machine.hub(*first, cluster=led, channels=web, web="http://127.0.0.1:1"):
+    first = ({"cluster": NOBODY, "remarks": [AWAY]}, {"cluster": NOBODY})
+    with machine.hub(*first, cluster=led, web="http://127.0.0.1:1"):
         situation = machine.situation()
         found = await situation.hub()
     assert found.status is not None

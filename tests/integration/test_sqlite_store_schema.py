@@ -301,7 +301,7 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("LIVE_LINKS", "calls_live"),
         ("OPEN_ROWS", "asks_open (status=?)"),
         ("HISTORY", "asks_ended (settled_at>?)"),
-        ("PAST_ROWS", "asks_ended (settled_at<?)"),
+        ("PAST_ROWS", "asks_ended (settled_at>? AND settled_at<?)"),
         ("UNSETTLED_DELIVERY", "asks_unsettled"),
         ("BEHIND", "COVERING INDEX asks_open_revisions (status=?)"),
         ("BEHIND", "asks_ended (settled_at>?)"),

@@ -92,18 +92,14 @@ class DoctorContext:
         return place_of(self.config, channel, *settings, shown=display_path)
 
     async def _settled(self) -> HubState:
-        """Where no hub leads yet, wait for one, and until its inbox is open."""
+        """Where no hub leads yet, wait for one."""
         found, until = await self._look(), time.monotonic() + self.leader_within
         waits = found.waits_for_leader
         while waits and time.monotonic() < until:
             await asyncio.sleep(AGAIN_SECONDS)
             found = await self._look()
-            opens = found.has("web") and not (found.status or {}).get("web")
-            waits = (
-                found.status is None  # it begins to lead at this moment
-                or found.waits_for_leader
-                or (opens and found.trouble_of("web") is None)
-            )
+            # Without a status it begins to lead at this moment.
+            waits = found.status is None or found.waits_for_leader
         return found
 
     async def _look(self) -> HubState:

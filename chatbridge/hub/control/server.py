@@ -176,8 +176,11 @@ async def status(
     since: float,
     links: Callable[[int | None], list[Json]],
     cluster: Callable[[], Json] | None = None,
+    pages_open: Callable[[], Awaitable[None]],
 ) -> Json:
-    """`links` are those that are connected now, of one user or of all. `cluster`: who leads."""
+    """`links` are those that are connected now, of one user or of all. `cluster`: who leads.
+    Waits for `pages_open`: a hub that has just started is no hub without an inbox."""
+    await pages_open()
     troubles, owner = health.troubles().items(), owns(request.uid)
     among = {} if cluster is None else {"cluster": cluster()}
     return among | {

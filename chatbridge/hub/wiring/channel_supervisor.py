@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -27,6 +28,7 @@ MOST_REMARKS = 10  # About agents, in a hub's life: they must not be able to flo
 MOST_QUEUED_REMARKS = 100
 """For one channel. Far more than `MOST_REMARKS`, so that agents cannot crowd other news out."""
 ON_ITS_WAY_SECONDS = 5.0
+PAGES_OPEN_SECONDS = 5.0
 
 
 class ChannelSupervisor:
@@ -106,6 +108,14 @@ class ChannelSupervisor:
                 if slot.name not in shown
             ),
         )
+
+    async def pages_open(self) -> None:
+        """Return once each page can be opened, or is known to fail; soon in any case."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PAGES_OPEN_SECONDS):
+                for slot in self._slots:
+                    if not slot.is_chat:
+                        await slot.tried.wait()
 
     async def drained(self) -> None:
         """Return once each channel that can be reached has put in its backlog."""

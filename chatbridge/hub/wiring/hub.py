@@ -306,6 +306,7 @@ async def open_hub(
             since=clock.time(),
             links=links,
             cluster=term.about if term is not None else None,
+            pages_open=supervisor.pages_open,
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
         told = TerminalMessages(

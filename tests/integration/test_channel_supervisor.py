@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,6 +111,16 @@ async def test_a_pause_that_a_service_asks_for_is_kept_and_hides_nothing_that_is
     assert await tried(tmp_path, Try(LIMITED, works_before=True)) == [(30.0, limited)]
 
 
+class Connecting(Scripted):
+    """Never is ready."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
+        await asyncio.Event().wait()
+
+
 class Listening(Scripted):
     """Works, and notes what it is to tell."""
 
@@ -123,6 +134,37 @@ class Listening(Scripted):
 
     async def tell(self, remark: Remark) -> None:
         self.told.put_nowait(remark.text)
+
+
+async def test_that_pages_are_open_is_known_once_they_are_or_fail_while_a_chat_is_still_built(
+    tmp_path: Path,
+) -> None:
+    page, begun, goes_on = Listening(), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def late() -> Listening:
+        loop.call_soon_threadsafe(begun.set)
+        assert goes_on.wait(PATIENCE)
+        return page
+
+    async with open_desk(tmp_path, clock=StillClock(), channel=Scripted([])) as desk:
+        line_up = ChannelSupervisor(desk.delivery, clock=StillClock())
+        line_up.add("page", late, unwatched="no page is open")
+        line_up.add("broken", lambda: Scripted([Try(AWAY)]), unwatched="it fails")
+        line_up.add("chat", Connecting)
+        running = asyncio.create_task(line_up.run(desk.inbox))
+        opening = asyncio.create_task(line_up.pages_open())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await begun.wait()
+                assert not opening.done()
+                goes_on.set()
+                await opening
+            assert line_up.troubles() == {"page": None, "broken": str(AWAY), "chat": None}
+        finally:
+            goes_on.set()
+            running.cancel()
+            await asyncio.wait({running})
 
 
 async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
