@@ -93,10 +93,10 @@ def test_a_question_that_is_asked_again_in_silence_is_one_card_and_its_answer_ar
 def test_a_limit_that_nobody_knew_is_learned_and_the_next_call_ends_with_a_ticket(
     home: Home, mcp1_python: str
 ) -> None:
-    with asking(home, mcp1_python, "learned", 5.0, PATIENCE) as agent:
+    with asking(home, mcp1_python, "learned", 7.0, PATIENCE) as agent:
         asked = home.person.sees("Blue?", project="learned")
         assert agent.says() == {"gaveUp": True}
         ticket = agent.says()
-        assert (ticket["pending"], ticket["askId"]) == (True, asked["id"])
+        assert (ticket.get("pending"), ticket.get("askId")) == (True, asked["id"])
         home.person.answer(asked, {"values": ["blue"]})
         assert agent.says()["answers"] == [{"questionId": "c", "values": ["blue"]}]

@@ -47,11 +47,21 @@ def stateless(method: str, **meta: Any) -> Json:
     return request(method, {"_meta": {**META, **meta}})
 
 
+class Noting(Session):
+    """Notes how old each call is said to be."""
+
+    ages: list[float | None]
+
+    def age(self, request: object) -> float | None:
+        self.ages.append(found := super().age(request))
+        return found
+
+
 class Client:
     def __init__(self, hub: wiring.Hub, server: LateServer) -> None:
         self._reader = asyncio.StreamReader()
         self._heard: asyncio.Queue[bytes] = asyncio.Queue()
-        session = Session(
+        session = Noting(
             link="a" * 32,
             project=Project(key="/src/shop", name="shop"),
             reader=self._reader,
@@ -60,6 +70,8 @@ class Client:
             confirms=True,
             folder="/src/shop",
         )
+        self.ages: list[float | None] = []
+        session.ages = self.ages
         self._serving = asyncio.ensure_future(session.serve(server))
 
     async def _send(self, line: bytes) -> None:
@@ -232,6 +244,23 @@ async def test_a_client_that_has_one_id_for_everything_gets_each_answer_once(
         made.set_result(await hub.server.get())
         (called,) = await client.hear(1)
         assert "Unknown tool: 'nothing'" in called["error"]["message"]
+        assert await client.end() == []
+
+
+async def test_a_call_that_waited_for_the_sdk_counts_from_when_it_came(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
+        client = Client(hub, LateServer(hub.server.offer, made))
+        client.say(initialize(), INITIALIZED, request(*CALL))
+        await client.hear(1)
+        made.set_result(await hub.server.get())
+        await client.hear(1)
+        client.say(request(*CALL, id=2))
+        await client.hear(1)
+        waited, not_waited = client.ages
+        assert waited is not None
+        assert waited > 0
+        assert not_waited is None
         assert await client.end() == []
 
 

@@ -13,7 +13,7 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import mcp_types as types
 from pydantic import ValidationError
@@ -26,6 +26,9 @@ from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, LineReader, Overlong
 from chatbridge.safe_json import has_bad_id, is_request_id
 from chatbridge.tools.late_server import FirstAnswers, LateServer
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
 
 log = logging.getLogger(__name__)
 
@@ -121,10 +124,19 @@ class Session:
             first = await self._answer_first(server)
             if first is None:
                 return
-            sdk = await server.get()
+            sdk = await self._late(server, first)
             from chatbridge.hub.links.streams import Streams
 
             await Streams(self, first).serve(sdk)
+
+    async def _late(self, server: LateServer, first: First) -> Server[Any]:
+        """The SDK's server. A call counts from when it came."""
+        now = asyncio.get_running_loop().time
+        came, sdk = now(), await server.get()
+        if isinstance(first.unanswered, types.JSONRPCRequest):
+            request = json.dumps(first.unanswered.id)
+            self._ages[request] = self._ages.get(request, 0.0) + now() - came
+        return sdk
 
     async def _answer_first(self, server: LateServer) -> First | None:
         """Answer what can be answered before the SDK is there. None at the end."""

@@ -28,7 +28,7 @@ MOST_REMARKS = 10  # About agents, in a hub's life: they must not be able to flo
 MOST_QUEUED_REMARKS = 100
 """For one channel. Far more than `MOST_REMARKS`, so that agents cannot crowd other news out."""
 ON_ITS_WAY_SECONDS = 5.0
-PAGES_OPEN_SECONDS = 5.0
+PAGES_OPEN_SECONDS = 3.0
 
 
 class ChannelSupervisor:
