@@ -7,6 +7,7 @@ import re
 import tomllib
 import urllib.request
 
+from chatbridge import lock_file
 from tests.acceptance.wizard import Desk, desk
 from tests.fakes.pty_person import DOWN, ENTER, PATIENCE, SPACE, UP, PtyPerson
 
@@ -43,7 +44,10 @@ def test_the_link_still_logs_in_after_setup_has_restarted_the_hub() -> None:
             me.press(DOWN, ENTER)
             me.expect("✓ done.")
             me.ends(0)
-        address, code = re.findall(r"(http://\S+)/login/(\S+)", shown)[0]
+        (code,) = re.findall(r"http://\S+/login/(\S+)", shown)
+        now = lock_file.read(str(here.home.state))  # another test's hub may have taken the port
+        assert now
+        address = now.web
         request = urllib.request.Request(
             f"{address}/login", data=f"code={code}".encode(), headers={"Origin": address}
         )
