@@ -46,7 +46,8 @@ def test_the_link_still_logs_in_after_setup_has_restarted_the_hub() -> None:
             me.ends(0)
         (code,) = re.findall(r"http://\S+/login/(\S+)", shown)
         now = lock_file.read(str(here.home.state))  # another test's hub may have taken the port
-        assert now
+        assert now is not None
+        assert now.web
         address = now.web
         request = urllib.request.Request(
             f"{address}/login", data=f"code={code}".encode(), headers={"Origin": address}
