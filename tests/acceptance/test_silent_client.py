@@ -21,6 +21,9 @@ PROGRAM = Path(__file__).resolve().parents[1] / "fakes" / "mcp1_client.py"
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
     with new_home() as made:
+        # A person looks within a second: the inbox has to be open before an agent asks.
+        start = [sys.executable, "-m", "chatbridge", "restart"]
+        subprocess.run(start, env=made.environment, check=True, stdout=subprocess.DEVNULL)
         yield made
 
 
