@@ -145,7 +145,9 @@ async def grant(hub: World, claude: ClaudeCode, use: Json, *, scope: int = 0, la
 
 async def is_asked(claude: ClaudeCode, use: Json) -> bool:
     """Whether a person is asked; if not, it has to be allowed."""
-    before = {ask.id for ask in await claude.world.store.open_asks()}
+    store = claude.world.store
+    # Of one that has just ended, an earlier change may not have been told yet.
+    before = {ask.id for ask in [*await store.open_asks(), *await store.history(limit=100)]}
     while not claude.world.changes.empty():
         claude.world.changes.get_nowait()
     call = asyncio.create_task(claude.wants(use))

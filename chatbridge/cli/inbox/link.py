@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chatbridge.channels.web.settings import Web
     from chatbridge.settings import Settings
 
-ADDRESS_SECONDS = 5.0
+ADDRESS_SECONDS = 15.0
 """A hub that has just started takes a moment longer to open its inbox."""
 NO_LEADER = (
     "There is no inbox, because no hub leads at present. Find out why: chatbridge doctor, and then "
