@@ -6,7 +6,7 @@ import argparse
 from contextlib import suppress
 
 from chatbridge import lock_file, runtime_paths
-from chatbridge.cli.hub.hub_client import HubGone, ask_hub, connection
+from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable, SettingsError
 from chatbridge.system.processes import Handle
@@ -82,8 +82,9 @@ def restart_hub(*, start: bool = True, manager: Manager | None = None) -> bool:
         service.restart()
     elif not _ended(state) and not start:
         return False
-    with suppress(HubGone):  # one of several hubs begins to lead at this moment
-        ask_hub("status", start=True)  # which it says once its inbox is open
+    connection(start=True).close()
+    with suppress(ChatbridgeError):  # it runs, whatever it has to say of itself
+        ask_hub("status")  # once its inbox is open
     return True
 
 
