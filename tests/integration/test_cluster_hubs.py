@@ -195,6 +195,22 @@ def test_without_the_setting_a_second_hub_says_who_leads(hubs: Cluster, postgres
             assert f"the hub {leader.name} leads" in json.dumps(agent.receive())
 
 
+def test_a_hub_alone_that_was_killed_is_replaced_and_the_agent_gets_its_answer(
+    postgres: Postgres,
+) -> None:
+    """The lease of the one that was killed lasts for some seconds, and is no hub that leads."""
+    asyncio.run(postgres.sql("CREATE DATABASE alone"))
+    with cluster(postgres.port, "alone", USER, hubs=1) as alone:
+        (hub,) = alone.members
+        del hub.house.environment["CHATBRIDGE_CLUSTER__LISTEN"]
+        hub.start()
+        with waiting(alone.leader()) as agents:
+            until(hub.house.asks, "the question is not open")
+            with killed(hub):
+                pass
+            answered_once(alone.leader(), agents)
+
+
 def test_doctor_waits_until_a_hub_that_has_just_started_leads(postgres: Postgres) -> None:
     """Its lease of before has to end first."""
     asyncio.run(postgres.sql("CREATE DATABASE doctors"))

@@ -24,7 +24,7 @@ from chatbridge.hub.process.systemd import Systemd
 from chatbridge.settings import settings_type
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.election import Candidate, Election
-from chatbridge.store.postgres.lease import Row
+from chatbridge.store.postgres.lease import Look, Row
 
 PATIENCE = 10.0
 
@@ -109,9 +109,14 @@ async def test_what_is_held_is_told_when_a_hub_leads_to_which_nothing_can_be_pas
         )
     ]
     await asyncio.sleep(0)
-    election._lease.row = Row(holder="b", epoch=1, beat=1, name="hub-b")
-    for tell in election.on_change:
-        tell()
+    for beat in (1, 2):
+        assert not held[0].done()
+        row = Row(holder="b", epoch=1, beat=beat, name="hub-b")
+        election._lease.answered(Look(), row, began=0.0, now=0.0)
+        for tell in election.on_change:
+            tell()
+        for _ in range(10):
+            await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE):
         await held[0]
         command.feed_eof()

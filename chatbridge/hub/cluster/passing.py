@@ -157,6 +157,8 @@ class Passing:
         row = self.election.leader
         if row is None or (self.certificate is not None and row.address):
             return None
+        if not self.election.leader_alive:
+            return None  # it may be the process that this one has replaced
         name = one_line(row.name) or "another one"
         missing = "This hub has no cluster.listen"
         if self.certificate is not None:

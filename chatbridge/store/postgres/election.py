@@ -134,6 +134,12 @@ class Election:
         mine = row is None or row.holder in ("", self.candidate.id)
         return None if mine or self.now() >= self._lease.free_at else row
 
+    @property
+    def leader_alive(self) -> bool:
+        """Whether the leader was seen to renew its lease. That of a hub that has gone, as of the
+        one whose place this one takes, lasts for some seconds without."""
+        return self.leader is not None and self._lease.alive
+
     def holds(self) -> bool:
         """Whether this hub may act as the leader at this very moment."""
         return self._lease.holds(self.now())

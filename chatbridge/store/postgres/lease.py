@@ -63,6 +63,7 @@ class Lease:
     holder: str
     row: Row | None = None
     epoch: int | None = None  # While this hub holds the lease
+    alive: bool = False  # Whether the holder has raised the beat since this hub looks
     _since: float = 0.0  # Since when `row` is known to be as it is
     _renewed: float = 0.0  # When the last successful renewal began
 
@@ -92,6 +93,8 @@ class Lease:
                     # From the answer on, and not from the question: the holder may have raised the
                     # beat in between.
                     self._since = now
+                    term = self.row and row and (self.row.holder, self.row.epoch)
+                    self.alive = row is not None and term == (row.holder, row.epoch)
                 self.row = row
             case Take() if row is not None:
                 self.row, self.epoch, self._renewed = row, row.epoch, began
