@@ -162,8 +162,8 @@ class Rest:
         if fault.hold is not None:
             await fault.hold.wait()
         if not fault.status:
-            assert request.transport
-            request.transport.close()
+            if request.transport is not None:  # else the hub has gone
+                request.transport.close()
             return web.Response()
         return _json(fault.body, status=fault.status, headers=fault.headers)
 
