@@ -26,6 +26,16 @@ class ExtraMissing(ChatbridgeError):
         super().__init__(f"the packages for {extra} are not installed. Run: {command}")
 
 
+class InstallationBroken(ChatbridgeError):
+    """A package that every chatbridge needs is not there, or does not fit."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"chatbridge cannot import what it needs ({problem}). Install it again, then run: "
+            "chatbridge restart"
+        )
+
+
 class HubAlreadyRunning(ChatbridgeError):
     """Another hub runs with this state directory."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,16 @@ from typing import Any
 import pytest
 from mcp.server.lowlevel import Server
 
+from chatbridge import runtime_paths
+from chatbridge.core.errors import InstallationBroken
 from chatbridge.core.model import Project
 from chatbridge.hub.links.session import Session
 from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring import hub as wiring
+from chatbridge.hub.wiring.serving import attended, serving
 from chatbridge.tools.late_server import LateServer
+from tests.fakes.link_server import Link
 
 Json = dict[str, Any]
 
@@ -100,6 +107,19 @@ async def running_hub(folder: Path) -> AsyncIterator[wiring.Hub]:
         settings = wiring.settings_in_force(None)
         async with wiring.open_hub(lock, settings, config=None, agents=list) as hub:
             yield hub
+
+
+@asynccontextmanager
+async def early_client(folder: Path) -> AsyncIterator[tuple[Client, Callable[[], Awaitable[None]]]]:
+    """A client of a hub that has no SDK, until the second of these is called."""
+    async with running_hub(folder) as hub:
+        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
+        client = Client(hub, LateServer(hub.server.offer, made))
+
+        async def import_it() -> None:
+            made.set_result(await hub.server.get())
+
+        yield client, import_it
 
 
 def responses(script: list[Json | bytes]) -> int:
@@ -214,12 +234,10 @@ async def test_what_comes_in_another_way_is_answered_as_by_the_sdk(
 
 
 async def test_what_is_said_after_the_first_answers_is_for_the_sdk(tmp_path: Path) -> None:
-    async with running_hub(tmp_path) as hub:
-        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
-        client = Client(hub, LateServer(hub.server.offer, made))
+    async with early_client(tmp_path) as (client, import_it):
         client.say(initialize(), INITIALIZED, request("tools/list"))
         _, listed = await client.hear(2)
-        made.set_result(await hub.server.get())
+        await import_it()
         client.say(request("tools/list"), request(*CALL))
         again, called = await client.hear(2)
         assert again["result"] == listed["result"]
@@ -230,9 +248,7 @@ async def test_what_is_said_after_the_first_answers_is_for_the_sdk(tmp_path: Pat
 async def test_a_client_that_has_one_id_for_everything_gets_each_answer_once(
     tmp_path: Path,
 ) -> None:
-    async with running_hub(tmp_path) as hub:
-        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
-        client = Client(hub, LateServer(hub.server.offer, made))
+    async with early_client(tmp_path) as (client, import_it):
         for early in (
             request("initialize", INITIALIZE, id=1),
             request("tools/list", id=1),
@@ -241,19 +257,17 @@ async def test_a_client_that_has_one_id_for_everything_gets_each_answer_once(
             client.say(early)
             await client.hear(1)
         client.say(request(*CALL, id=1))
-        made.set_result(await hub.server.get())
+        await import_it()
         (called,) = await client.hear(1)
         assert "Unknown tool: 'nothing'" in called["error"]["message"]
         assert await client.end() == []
 
 
 async def test_a_call_that_waited_for_the_sdk_counts_from_when_it_came(tmp_path: Path) -> None:
-    async with running_hub(tmp_path) as hub:
-        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
-        client = Client(hub, LateServer(hub.server.offer, made))
+    async with early_client(tmp_path) as (client, import_it):
         client.say(initialize(), INITIALIZED, request(*CALL))
         await client.hear(1)
-        made.set_result(await hub.server.get())
+        await import_it()
         await client.hear(1)
         client.say(request(*CALL, id=2))
         await client.hear(1)
@@ -267,9 +281,36 @@ async def test_a_call_that_waited_for_the_sdk_counts_from_when_it_came(tmp_path:
 async def test_a_client_that_leaves_before_the_sdk_is_there_is_not_waited_for(
     tmp_path: Path,
 ) -> None:
-    async with running_hub(tmp_path) as hub:
-        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
-        client = Client(hub, LateServer(hub.server.offer, made))
+    async with early_client(tmp_path) as (client, _):
         client.say(initialize())
         await client.hear(1)
         assert await client.end() == []
+
+
+async def test_links_are_told_what_cannot_be_imported_and_the_hub_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = threading.Event()
+
+    def cannot(module: str) -> None:
+        assert listed.wait(PATIENCE)
+        raise ImportError("No module named 'anyio'")
+
+    monkeypatch.setattr(wiring, "import_heavy", cannot)
+    path, settings = tmp_path / "s", wiring.settings_in_force(None)
+    bind = partial(runtime_paths.bind_socket, str(path))
+    with Lock(str(tmp_path), started_by="link") as lock:
+        async with serving(lock, settings, config=None, bind=bind, path=str(path)) as served:
+            link = await Link.connect(path)
+            await link.hear()
+            for said in (initialize(), INITIALIZED, request("tools/list"), request(*CALL)):
+                link.say(said)
+            assert [set(await link.hear()) for _ in range(2)] == [{"jsonrpc", "id", "result"}] * 2
+            listed.set()
+            with pytest.raises(InstallationBroken):
+                async with attended(Systemd(), served):
+                    pass
+        refused = await link.hear()
+    assert refused["chatbridge"] == "refused"
+    assert "No module named 'anyio'" in refused["message"]
+    link.close()

@@ -341,7 +341,7 @@ class _Member:
                 if self.port is not None:
                     self.port.taken = PassedOn(served.links.take, partial(_take_http, served))
                 self._turns.is_over()
-                async with attended(self.systemd, served.hub):
+                async with attended(self.systemd, served):
                     await asyncio.wait({over})
                     self._turns.begins()
                 if self.port is not None:

@@ -88,13 +88,20 @@ class Links:
 
     def mute(self) -> None:
         """From now on nothing is written, and nobody is accepted."""
+        self._end_with({"chatbridge": "stopping"})
+
+    def refuse(self, problem: str) -> None:
+        """The same for a hub that cannot serve: calls end with the problem."""
+        self._end_with({"chatbridge": "refused", "message": problem})
+
+    def _end_with(self, line: Json) -> None:
         if self._entrance.closing:
             return
         self._entrance.stop()
         for writer, connection in self._connections.items():
             connection.session.mute()
             if not writer.is_closing():
-                writer.write(encoded({"chatbridge": "stopping"}))
+                writer.write(encoded(line))
                 if writer.can_write_eof():
                     writer.write_eof()
                 else:  # what is encrypted ends as a whole

@@ -27,6 +27,7 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.errors import InstallationBroken
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.messages import OwnerMessages
@@ -277,7 +278,10 @@ async def open_hub(
         offer = Offer(extra.tools, Clients(clients))
 
         async def make_server() -> Server[Any]:
-            await asyncio.to_thread(import_heavy, "chatbridge.tools.server")
+            try:
+                await asyncio.to_thread(import_heavy, "chatbridge.tools.server")
+            except ImportError as error:
+                raise InstallationBroken(str(error)) from error
             from chatbridge.tools.server import build_server
 
             return build_server(

@@ -15,6 +15,7 @@ from socket import socket
 
 from chatbridge import __version__, runtime_paths
 from chatbridge.clock import SystemClock
+from chatbridge.core.errors import InstallationBroken
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.http.serving import HttpServing
@@ -89,7 +90,7 @@ async def run_hub(
     ) as served:
         lock.note(socket=path)
         ready()
-        async with attended(systemd, served.hub):
+        async with attended(systemd, served):
             await stop.wait()
         log.info("hub stops; open questions stay open")
 
@@ -150,15 +151,23 @@ async def serving(
 
 
 @asynccontextmanager
-async def attended(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
+async def attended(systemd: Systemd, served: ServingHub) -> AsyncIterator[None]:
     """Ready on entering, once the channels' modules are imported. The watchdog is fed meanwhile,
-    also while a channel cannot be reached."""
+    also while a channel cannot be reached.
+
+    :raises InstallationBroken: the links have been told, and start no other hub.
+    """
+    hub = served.hub
 
     async def responds() -> None:
         await hub.store.note("systemd", "watchdog")
         await hub.store.write(lambda _: asyncio.sleep(0))
 
-    await hub.server.get()
+    try:
+        await hub.server.get()
+    except InstallationBroken as error:
+        served.links.refuse(str(error))
+        raise
     await asyncio.to_thread(import_everything, hub.modules)
     systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
     async with fed(systemd, responds):
