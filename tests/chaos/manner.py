@@ -44,7 +44,14 @@ TYPED = Manner(
 """So quiet that it is often clear what a text beside the cards is for: the bot takes it without
 asking, and has to know when it is not clear."""
 CROWDED = Manner(
-    name="crowded", agents=40, pause=3.5, rests=6.0, decides=3.0, prefers_chats=0.88, patience=6.0
+    name="crowded",
+    agents=40,
+    pause=3.5,
+    rests=6.0,
+    tells=0.05,  # else chats that take a message a second had minutes to catch up with
+    decides=3.0,
+    prefers_chats=0.88,
+    patience=6.0,
 )
 """More questions than the chats' limits let through: many end before each chat has shown them."""
 MANNERS = {manner.name: manner for manner in (BUSY, TYPED, CROWDED)}
