@@ -18,6 +18,7 @@ from tests.fakes.discord.markdown import plain
 from tests.fakes.discord.rest import DEADLINE, Interaction
 from tests.fakes.discord.server import Discord
 
+LIST = 3
 FAILED = "This interaction failed"
 
 
@@ -47,6 +48,9 @@ class DiscordPhone(ButtonChat):
 
     async def pick(self, message: int, values: Sequence[str]) -> Sent:
         """These options, and no other."""
+        found = self.place.room.messages.get(str(message))
+        if found is not None and not any(key["type"] == LIST for key in found.keys):
+            return Sent(False, text="the card has no list any more")
         return self._did(message, lambda it: self._server.pick(self._ada, it, values))
 
     async def submit(self, tapped: str, text: str) -> Sent | None:
