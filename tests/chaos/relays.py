@@ -59,6 +59,8 @@ class Relay:
         self._reserved: socket.socket | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
+        """Two faults may end in the same moment."""
 
     @classmethod
     @asynccontextmanager
@@ -90,14 +92,16 @@ class Relay:
 
     async def refuse(self) -> None:
         """No network: connections break, and new ones are refused."""
-        await self._close()
-        # Bound without listening: refuses like a free port, and nobody else can take it.
-        self._reserved = _bound(self.port)
+        async with self._turn:
+            await self._close()
+            # Bound without listening: refuses like a free port, and nobody else can take it.
+            self._reserved = _bound(self.port)
 
     async def heal(self) -> None:
         self.delay, self.lost, self.limit = 0.0, 0, None
-        if self._server is None:
-            await self._listen()
+        async with self._turn:
+            if self._server is None:
+                await self._listen()
 
     # ── connections ───────────────────────────────────────────────────────────────────────────────
 

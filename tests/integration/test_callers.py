@@ -13,7 +13,7 @@ from chatbridge.core.errors import AskEnded, CallCancelled, StoreError
 from chatbridge.core.forms import form
 from chatbridge.core.model import Status
 from chatbridge.core.store_port import Transaction
-from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, world
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.fakes.databases import Database
 
 HALF_A_DAY = 12 * 3600.0
@@ -315,6 +315,36 @@ async def test_a_link_that_does_not_come_back_counts_as_gone_after_ten_seconds(
         after.clock.advance(11)
         await after.until(lambda a: a.id == ask.id and a.orphaned_since is not None)
         assert (await after.ask(link="c")).id == ask.id
+
+
+@pytest.mark.parametrize("answered", [False, True])
+async def test_an_agent_whose_link_has_just_left_goes_on_with_its_ask_over_another_one(
+    database: Database, answered: bool
+) -> None:
+    async with world(database) as hub:
+        calls = hub.broker.waiting_calls
+        first = await hub.ask(link="a")
+        if answered:
+            await hub.inbox.answer(first.id, BLUE, person=OWNER)
+        calls.link_left("a")  # a store that is slow keeps it from being closed
+        await calls.wait_for_absent_callers(request(), name("b"))
+        again, call = await hub.call(link="b")
+        assert again.id == first.id
+        await calls.link_closed("a")
+        assert (await hub.now(again)).orphaned_since is None
+        assert call.late is answered
+
+
+async def test_what_a_link_waits_for_over_a_second_connection_is_its_own(
+    database: Database,
+) -> None:
+    async with world(database) as hub:
+        calls = hub.broker.waiting_calls
+        first = await hub.ask(link="a")
+        calls.link_opened("a")
+        calls.link_left("a")
+        await calls.wait_for_absent_callers(request(), name("b"))
+        assert (await hub.ask(link="b")).id != first.id
 
 
 async def test_an_answer_committed_before_a_crash_reaches_the_repeated_call(

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import resource
 import socket
 import ssl
@@ -179,19 +180,35 @@ async def test_strangers_who_say_nothing_keep_no_hub_out(
         writer.close()
 
 
-async def test_what_was_said_while_nobody_led_is_passed_on_before_the_rest(door: Door) -> None:
+@pytest.mark.parametrize(
+    ("parts", "passed"),
+    [
+        ([(0.0, b"first ")], b"first last"),
+        (
+            [(0.0, b"one\n"), (4.0, b"two\nthr"), (6.0, b"ee\nfour\n"), (14.5, b"five ")],
+            b"HELD 16\none\nHELD 12\ntwo\nthree\nfour\nHELD 1.5\nHELD 0\nfive last",
+        ),
+    ],
+)
+async def test_what_was_said_while_nobody_led_is_passed_on_before_the_rest_with_its_age(
+    door: Door, parts: list[tuple[float, bytes]], passed: bytes
+) -> None:
+    now = 0.0
     own = HubCertificate.made("b")
     door.let_in(b=own)
     candidate = Candidate(id="b", name="b", release="1")
     follows = Election(unused, candidate, unused, now=lambda: 0.0)
-    passing = Passing(follows, own, unused)
+    passing = Passing(follows, own, unused, monotonic=lambda: now)
     link, ours = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     origin = Origin(pid=1, uid=1)
     held = asyncio.ensure_future(passing.serve({"chatbridge": "link"}, reader, writer, origin))
-    link.sendall(b"first ")
-    for _ in range(10):  # turns of the loop, in which that is read
-        await asyncio.sleep(0)
+    for at, part in parts:
+        now = at
+        link.sendall(part)
+        for _ in range(10):  # turns of the loop, in which that is read
+            await asyncio.sleep(0)
+    now = 16.0 if len(parts) > 1 else 0.9
     door.election._lease.epoch = 1
     follows._lease.row = Row(
         holder="a",
@@ -210,7 +227,10 @@ async def test_what_was_said_while_nobody_led_is_passed_on_before_the_rest(door:
         await held
         await asyncio.wait({serving})
     writer.close()
-    assert door.heard == b"first last"
+    heard = re.sub(
+        rb'{"chatbridge": "held", "seconds": ([0-9.]+?)(?:\.0)?}', rb"HELD \1", door.heard
+    )
+    assert heard == passed
 
 
 @contextmanager

@@ -35,9 +35,10 @@ async def connected(path: Path) -> Link:
 
 @asynccontextmanager
 async def repeated(
-    tmp_path: Path, *, age: float, clock_set_by: float
+    tmp_path: Path, *, age: float, clock_set_by: float = 0.0, held: float = 0.0
 ) -> AsyncIterator[tuple[World, Link, Ask]]:
-    """A call that has waited so long when its link finds the next hub."""
+    """A call that has waited so long when its link finds the next hub, which may hold it before it
+    finds the one that leads."""
     async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
         link = await connected(tmp_path / "s")
         link.say(call_of(1))
@@ -47,17 +48,22 @@ async def repeated(
     hub.clock.step(clock_set_by)
     async with world(tmp_path, hub.clock) as after, door(after, tmp_path / "t"):
         again = await connected(tmp_path / "t")
+        again.say({"chatbridge": "held", "seconds": held})
         again.say({"chatbridge": "age", "request": 1, "seconds": age}, call_of(1))
+        again.say({"chatbridge": "held", "seconds": 0})
         again.say({"chatbridge": "resumed"})
         yield after, again, ask
         again.close()
 
 
-@pytest.mark.parametrize("clock_set_by", [-600.0, 5.0])
+@pytest.mark.parametrize(
+    ("age", "held", "clock_set_by"), [(65.0, 0.0, -600.0), (65.0, 0.0, 5.0), (49.0, 16.0, 0.0)]
+)
 async def test_the_answer_to_a_call_that_was_given_up_meanwhile_is_kept(
-    tmp_path: Path, clock_set_by: float
+    tmp_path: Path, age: float, held: float, clock_set_by: float
 ) -> None:
-    async with repeated(tmp_path, age=65.0, clock_set_by=clock_set_by) as (hub, _, ask):
+    given = repeated(tmp_path, age=age, held=held, clock_set_by=clock_set_by)
+    async with given as (hub, _, ask):
         await hub.until(lambda seen: seen.id == ask.id and seen.orphaned_since is not None)
         assert (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
 

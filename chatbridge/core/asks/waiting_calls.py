@@ -44,6 +44,7 @@ class _Link:
     """What is known of a link while it is connected."""
 
     connections: int = 0  # A new one may open before the old one is seen to close
+    leaving: int = 0  # Those of them that have ended, and whose calls are about to
     cancelled: dict[str, None] = field(default_factory=dict)
     """Requests cancelled before they came, the newest last."""
     limit: LearnedLimit | None = None
@@ -82,11 +83,17 @@ class WaitingCalls:
     def link_opened(self, link: str) -> None:
         self._links.setdefault(link, _Link()).connections += 1
 
+    def link_left(self, link: str) -> None:
+        """A connection has ended. `link_closed` follows, once what its calls do has come to its
+        end, which a store that is slow may delay."""
+        self._link(link).leaving += 1
+
     async def link_closed(self, link: str) -> None:
         """End the calls of a link. A link that reconnects repeats them. If it has reconnected
         already, `resumed` tells which calls have ended."""
-        self._link(link).connections -= 1
-        if self._link(link).connections > 0:
+        known = self._link(link)
+        known.connections, known.leaving = known.connections - 1, max(known.leaving - 1, 0)
+        if known.connections > 0:
             return
         self._links.pop(link, None)
         if self.observer is not None:
@@ -168,7 +175,8 @@ class WaitingCalls:
     async def wait_for_absent_callers(self, request: AskRequest, name: CallName) -> None:
         """Wait until it is known whether earlier callers with the same content come back. After a
         start, an ask may have a caller that ended with the hub. The new call then continues that
-        ask instead of asking a second time. Callers over HTTP never come back."""
+        ask instead of asking a second time. Callers over HTTP never come back, and those of a link
+        that has just left are not waited for: most often this is their agent with a new link."""
 
         async def work(tx: Transaction) -> tuple[bool, list[Ask]]:
             wait = False
@@ -176,13 +184,14 @@ class WaitingCalls:
             if await tx.call(name) is not None:
                 return wait, changed
             for link in await tx.live_links():
-                if link in self._links:
+                known = self._links.get(link)
+                if known is not None and known.connections > known.leaving:
                     continue
                 for call in await tx.live_calls_of(link, fingerprint=request.fingerprint):
                     ask = await tx.ask(call.ask_id)
                     if ask is None or ask.project.key != request.project.key:
                         continue
-                    if not link.startswith(HTTP_SESSION_PREFIX):
+                    if known is None and not link.startswith(HTTP_SESSION_PREFIX):
                         wait = True
                     elif ask.open:  # not abandoned: the new call is about to go on with it
                         await tx.save_call(replace(call, ended_at=self._clock.time()))
@@ -190,7 +199,8 @@ class WaitingCalls:
                         changed += await self._end_calls(tx, [call])
             return wait, changed
 
-        if not self._absent_expired.is_set():
+        leaving = any(known.leaving for known in self._links.values())
+        if leaving or not self._absent_expired.is_set():
             wait, _ = await self._store.write(work, then=lambda found: self._notify(found[1]))
             if wait:
                 await self._absent_expired.wait()

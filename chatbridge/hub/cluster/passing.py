@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ AGAIN_SECONDS = 0.25
 COMMAND_SECONDS = 10.0
 """How long a command waits for a leader; links wait for as long as their clients do."""
 CHUNK_BYTES = 65536
+SAID_LATE_SECONDS = 1.0
+"""What was held for less counts from when the leader reads it."""
 MOST_HELD_BYTES = 2 * CHUNK_BYTES
 """Of what a client says while it is held. Whether one has gone that says more is not noticed."""
 HTTP = "passing on agents over HTTP"
@@ -71,6 +74,7 @@ class Passing:
     election: Election
     certificate: HubCertificate | None
     status: Status
+    monotonic: Callable[[], float] = time.monotonic
     trouble: str | None = None  # Why the leader cannot be reached
     _context: tuple[str, ssl.SSLContext] | None = None
     """For the leader with this certificate."""
@@ -119,7 +123,8 @@ class Passing:
                 begun = await reader.read(CHUNK_BYTES)
             if begun:
                 self._limits.identified(caller, SPEAKS)
-                await self._pass_on(encoded({"chatbridge": "http"}) + begun, reader, writer)
+                first = encoded({"chatbridge": "http"}) + begun
+                await self._pass_on(first, reader, writer, raw=True)
         except (OSError, asyncio.CancelledError):
             pass  # it has gone, says nothing, makes way for another, or this hub leads from now on
         finally:
@@ -144,7 +149,7 @@ class Passing:
                     continue
             try:
                 first = encoded(preface) + line
-                await self._pass_on(first, reader, writer, within=COMMAND_SECONDS)
+                await self._pass_on(first, reader, writer, within=COMMAND_SECONDS, raw=True)
                 return
             except (Unreachable, ConnectionRefusedError) as error:
                 writer.write(encoded({"error": str(error), "kind": "HubFollows"}))
@@ -172,13 +177,21 @@ class Passing:
     # ── passing on ────────────────────────────────────────────────────────────────────────────────
 
     async def _pass_on(
-        self, first: bytes, reader: Reader, writer: Writer, *, within: float | None = None
+        self,
+        first: bytes,
+        reader: Reader,
+        writer: Writer,
+        *,
+        within: float | None = None,
+        raw: bool = False,
     ) -> None:
-        """:raises Unreachable: nobody could be reached `within` these seconds.
+        """`raw`: it is no link that speaks. :raises Unreachable: nobody could be reached `within`
+        these seconds.
         :raises ConnectionRefusedError: nothing can be passed on, with the reason."""
-        said = bytearray()
+        said = _Held(self.monotonic)
         # What a command says next may be for this hub; and it waits for some seconds only.
-        going = asyncio.ensure_future(_goes(reader, said, MOST_HELD_BYTES if within is None else 0))
+        most = MOST_HELD_BYTES if within is None else 0
+        going = asyncio.ensure_future(said.take(reader, most))
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -188,7 +201,7 @@ class Passing:
             self._to[task] = (leader.holder, leader.epoch)
             with closing(back):
                 await end_tasks([going])
-                back.write(said)
+                back.write(said.whole() if raw else said.with_ages())
                 await joined(reader, writer, there, back)
         finally:
             self._to.pop(task, None)
@@ -282,16 +295,45 @@ async def joined(reader: Reader, writer: Writer, there: Reader, back: Writer) ->
         await end_tasks(ways)
 
 
-async def _goes(reader: Reader, said: bytearray, most: int) -> bool:
-    """Keep in `said` what is said, until the other end has gone; False: it was too much before."""
-    with suppress(OSError):
-        while len(said) < most:
-            data = await reader.read(most - len(said))
-            if not data:
-                return True
-            said += data
-        return False
-    return True
+class _Held:
+    """What a client has said meanwhile, and when."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._parts: list[tuple[float, bytes]] = []
+
+    async def take(self, reader: Reader, most: int) -> bool:
+        """Until the other end has gone; False: it was too much before."""
+        with suppress(OSError):
+            while most > 0:
+                data = await reader.read(most)
+                if not data:
+                    return True
+                self._parts.append((self._monotonic(), data))
+                most -= len(data)
+            return False
+        return True
+
+    def whole(self) -> bytes:
+        return b"".join(data for _, data in self._parts)
+
+    def with_ages(self) -> bytes:
+        """A link's lines, and before them for how long they were held: what a link says of its
+        calls' age was true when it said it."""
+        now = self._monotonic()
+        if not self._parts or now - self._parts[0][0] < SAID_LATE_SECONDS:
+            return self.whole()
+        lines = b""
+        for at, data in self._parts:
+            if not lines or lines.endswith(b"\n"):
+                lines += _held(now - at)
+            lines += data
+        lines, end, rest = lines.rpartition(b"\n")
+        return lines + end + _held(0.0) + rest
+
+
+def _held(seconds: float) -> bytes:
+    return encoded({"chatbridge": "held", "seconds": round(seconds, 3)})
 
 
 async def _copy(reader: Reader, writer: Writer) -> None:

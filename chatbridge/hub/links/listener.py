@@ -190,6 +190,7 @@ class Links:
             self._entrance.tasks.pop(writer, None)
         if self._entrance.closing:
             return  # its calls go on with the next hub
+        session.mute()
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
         await self.waiting_calls.link_closed(link)

@@ -109,10 +109,12 @@ class Session:
     delivered: Delivered | None = None  # Told of delivered responses, beside the `waiting_calls`
     present: bool = True
     level: types.LoggingLevel = "debug"
+    _left: bool = False
     _greeted: bool = False  # The client has begun to shake hands
     _ready: bool = False  # It has shaken hands
     _requests: set[str] = field(default_factory=set)  # Those that have no response yet
     _ages: dict[str, float] = field(default_factory=dict)  # Of requests that are about to come
+    _held: float = 0.0  # For so long another hub has had what comes now
     _unconfirmed: set[str] = field(default_factory=set)
     """Its calls of which the link has not said that the client has the response."""
     forms: PendingElicitations = field(default_factory=PendingElicitations)
@@ -134,8 +136,7 @@ class Session:
         now = asyncio.get_running_loop().time
         came, sdk = now(), await server.get()
         if isinstance(first.unanswered, types.JSONRPCRequest):
-            request = json.dumps(first.unanswered.id)
-            self._ages[request] = self._ages.get(request, 0.0) + now() - came
+            self._older(first.unanswered.id, now() - came)
         return sdk
 
     async def _answer_first(self, server: LateServer) -> First | None:
@@ -162,10 +163,17 @@ class Session:
     def age(self, request: object) -> float | None:
         return self._ages.pop(json.dumps(request), None)
 
+    def _older(self, request: object, seconds: float) -> None:
+        named = json.dumps(request)
+        if named in self._ages or len(self._ages) < MOST_AGES:
+            self._ages[named] = self._ages.get(named, 0.0) + _bounded(seconds)
+
     def mute(self) -> None:
         """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
         open call with an error, but the call goes on with the next hub."""
-        self.present = False
+        if not self._left:
+            self.waiting_calls.link_left(self.link)
+        self.present, self._left = False, True
 
     # ── in ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -217,6 +225,8 @@ class Session:
             self._requests.add(json.dumps(message.id))
             if self.confirms and message.method == "tools/call":
                 self._unconfirmed.add(json.dumps(message.id))
+                if self._held:
+                    self._older(message.id, self._held)
             self.waiting_calls.clear_cancelled(self._name(message.id))
             self._greeted = self._greeted or message.method == "initialize"
         if isinstance(message, types.JSONRPCNotification):
@@ -280,8 +290,10 @@ class Session:
             case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
                 await self._take_reply(json.dumps(call), result)
             case {"chatbridge": "age", "request": request, "seconds": int() | float() as seconds}:
-                if len(self._ages) < MOST_AGES:
-                    self._ages[json.dumps(request)] = float(min(max(0.0, seconds), LONGEST_AGE))
+                self._ages.pop(json.dumps(request), None)
+                self._older(request, seconds)
+            case {"chatbridge": "held", "seconds": int() | float() as seconds}:
+                self._held = _bounded(seconds)
             case {"chatbridge": "level", "level": level} if level in LEVELS:
                 self.level = cast("types.LoggingLevel", level)
             case {"chatbridge": "resumed"}:
@@ -358,6 +370,10 @@ class Session:
             await self.send(line + b"\n")
         except ConnectionError:
             self.present = False
+
+
+def _bounded(seconds: float) -> float:
+    return float(min(max(0.0, seconds), LONGEST_AGE))
 
 
 def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
