@@ -145,7 +145,8 @@ class Client:
         self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
     async def receive(self) -> Json:
-        line = await asyncio.wait_for(self._out.readline(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            line = await self._out.readline()
         message: Json = json.loads(line)
         return message
 
@@ -182,7 +183,8 @@ async def client(
         assert process.stdin
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), 5)
+            async with asyncio.timeout(5):
+                await process.wait()
         except TimeoutError:
             process.kill()
             await process.wait()

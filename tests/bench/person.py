@@ -37,7 +37,9 @@ class Person:
 
     async def sees(self) -> tuple[str, float]:
         assert not self.watching.done(), f"the event stream has ended: {self.watching}"
-        return await asyncio.wait_for(self.seen.get(), PATIENCE)
+        # Not `wait_for`: before Python 3.12 it may lose a cancellation.
+        async with asyncio.timeout(PATIENCE):
+            return await self.seen.get()
 
     async def answer_all(self, ask_ids: list[str]) -> None:
         """One after another, over one kept connection."""

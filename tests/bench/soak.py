@@ -17,9 +17,11 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 from typing import Literal
 
 from tests.bench.chats import TelegramChat, hub_with
@@ -136,7 +138,7 @@ class Soak:
 
     def _sample(self, minute: int, cpu: float) -> Json:
         hub, state = self.here.hub(), self.here.state
-        files = {path: path.stat().st_size for path in state.rglob("*") if path.is_file()}
+        files = dict(sizes(state))
         base = sum(size for path, size in files.items() if path.name.startswith("chatbridge.db"))
         logs = sum(size for path, size in files.items() if path.suffix == ".log")
         return {
@@ -145,7 +147,7 @@ class Soak:
             "heard": self.heard,
             "links": self.connected,
             "hub_mb": round(pss(hub), 1),
-            "link_mb": round(statistics.mean(map(pss, self.pids)), 2),
+            "link_mb": round(statistics.mean(memory_of(self.pids)), 2),
             "descriptors": len(os.listdir(f"/proc/{hub}/fd")),
             "threads": len(os.listdir(f"/proc/{hub}/task")),
             "database_mb": round(base / 2**20, 2),
@@ -153,6 +155,20 @@ class Soak:
             "other_kb": round((sum(files.values()) - base - logs) / 1024, 1),
             "cpu_ms": round(cpu * 1000, 1),
         }
+
+
+def sizes(folder: Path) -> Iterator[tuple[Path, int]]:
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # some are there for a moment only
+            found = path.stat()
+            if S_ISREG(found.st_mode):
+                yield path, found.st_size
+
+
+def memory_of(pids: Iterable[int]) -> Iterator[float]:
+    for pid in pids:
+        with suppress(OSError, ValueError):  # it has just ended
+            yield pss(pid)
 
 
 def table(samples: Sequence[Json]) -> str:

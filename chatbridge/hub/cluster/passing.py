@@ -149,7 +149,7 @@ class Passing:
                     continue
             try:
                 first = encoded(preface) + line
-                await self._pass_on(first, reader, writer, within=COMMAND_SECONDS, raw=True)
+                await self._pass_on(first, reader, writer, within=COMMAND_SECONDS)
                 return
             except (Unreachable, ConnectionRefusedError) as error:
                 writer.write(encoded({"error": str(error), "kind": "HubFollows"}))
@@ -185,9 +185,11 @@ class Passing:
         within: float | None = None,
         raw: bool = False,
     ) -> None:
-        """`raw`: it is no link that speaks. :raises Unreachable: nobody could be reached `within`
-        these seconds.
-        :raises ConnectionRefusedError: nothing can be passed on, with the reason."""
+        """`raw`: what is said are not a link's lines.
+
+        :raises Unreachable: nobody could be reached `within` these seconds.
+        :raises ConnectionRefusedError: nothing can be passed on, with the reason.
+        """
         said = _Held(self.monotonic)
         # What a command says next may be for this hub; and it waits for some seconds only.
         most = MOST_HELD_BYTES if within is None else 0
