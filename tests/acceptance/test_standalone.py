@@ -122,6 +122,19 @@ def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Ho
         assert client.receive()["result"]["content"][0]["text"] == "User answered: yes"
 
 
+def test_a_client_that_does_not_wait_is_told_what_is_wrong_with_the_configuration(
+    home: Home, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("bogus = 1\n")
+    words = ("--standalone", "--config", str(config))
+    with LinkClient(home.environment, *words, program=warm_chatbridge()) as client:
+        client.request(0, "initialize", HANDSHAKE)
+        client.request(1, "tools/call", QUESTION)
+        assert client.receive()["result"]["serverInfo"]["name"] == "chatbridge"
+        assert "bogus is not a setting" in client.receive()["result"]["content"][0]["text"]
+
+
 def test_one_beside_a_hub_is_refused_by_name_and_the_hub_goes_on() -> None:
     with new_home() as home, LinkClient(home.environment, cwd=home.project("linked")) as link:
         link.request(0, "initialize", HANDSHAKE)

@@ -65,7 +65,7 @@ class Noting(Session):
 
 
 class Client:
-    def __init__(self, hub: wiring.Hub, server: LateServer) -> None:
+    def __init__(self, hub: wiring.Hub, server: LateServer, *, linked: bool = True) -> None:
         self._reader = asyncio.StreamReader()
         self._heard: asyncio.Queue[bytes] = asyncio.Queue()
         session = Noting(
@@ -74,7 +74,7 @@ class Client:
             reader=self._reader,
             send=self._send,
             waiting_calls=hub.waiting_calls,
-            confirms=True,
+            confirms=linked,
             folder="/src/shop",
         )
         self.ages: list[float | None] = []
@@ -284,6 +284,18 @@ async def test_a_client_that_leaves_before_the_sdk_is_there_is_not_waited_for(
     async with early_client(tmp_path) as (client, _):
         client.say(initialize())
         await client.hear(1)
+        assert await client.end() == []
+
+
+async def test_a_client_without_a_link_is_told_what_cannot_be_imported(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        made: asyncio.Future[Server[Any]] = asyncio.get_running_loop().create_future()
+        client = Client(hub, LateServer(hub.server.offer, made), linked=False)
+        client.say(initialize(), INITIALIZED, request(*CALL), request(*CALL))
+        await client.hear(1)
+        made.set_exception(InstallationBroken("No module named 'anyio'"))
+        for told in await client.hear(2):
+            assert "No module named 'anyio'" in told["result"]["content"][0]["text"]
         assert await client.end() == []
 
 

@@ -52,7 +52,7 @@ def fail(*texts):
 async def failing(text):
     raise Failure(text)
 
-async def everything_fails(lock, **_):
+async def everything_fails(lock, *_, **__):
     redaction.hide(token)
     hub_log.set_level("debug")
     async with httpx.AsyncClient() as client:
@@ -106,7 +106,7 @@ def forked(command, end):
         os.dup2(os.open(f"{state}/{name}", os.O_WRONLY | os.O_CREAT), place)
     return True
 
-wiring.run_hub = standalone.run_standalone = everything_fails
+wiring.run_hub = standalone._serve = everything_fails
 cases = ((command, end) for command in ("hub", "standalone") for end in ("mistake", "problem"))
 for command, end in cases:
     if forked(command, end):

@@ -24,6 +24,7 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, LineReader, Overlong
+from chatbridge.link import unavailable
 from chatbridge.safe_json import has_bad_id, is_request_id
 from chatbridge.tools.late_server import FirstAnswers, LateServer
 
@@ -126,7 +127,13 @@ class Session:
             first = await self._answer_first(server)
             if first is None:
                 return
-            sdk = await self._late(server, first)
+            try:
+                sdk = await self._late(server, first)
+            except ChatbridgeError as error:
+                if self.confirms:
+                    raise  # the link is told by who refuses it
+                await self._unavailable(first.unanswered, str(error))
+                return
             from chatbridge.hub.links.streams import Streams
 
             await Streams(self, first).serve(sdk)
@@ -159,6 +166,15 @@ class Session:
                     break
             first.answered.append(message)
         return first
+
+    async def _unavailable(self, message: types.JSONRPCMessage | None, problem: str) -> None:
+        """Answer this and all that follows with what is wrong."""
+        message = message or await self.next_message()
+        while message is not None:
+            if isinstance(message, types.JSONRPCRequest):
+                request = message.model_dump(by_alias=True, exclude_none=True)
+                await self._say(unavailable.answer(request, problem))
+            message = await self.next_message()
 
     def age(self, request: object) -> float | None:
         return self._ages.pop(json.dumps(request), None)

@@ -11,30 +11,49 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
-from chatbridge import safe_json
+from chatbridge import runtime_paths, safe_json
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.tasks import end_tasks, race
 from chatbridge.framing import MAX_LINE
-from chatbridge.hub.links.session import Session
+from chatbridge.hub.links.session import Send, Session
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.wiring.hub import open_hub, settings_in_force
 from chatbridge.hub.wiring.serving import stop_on_signals
 from chatbridge.link import unavailable
 from chatbridge.link.preface import working_directory
 from chatbridge.projects import project_of
+from chatbridge.redaction import redacted
 
 LAST_WORDS = 0.5  # How long the end may take to be noted: the process ends within a second
 
 
-async def run_standalone(
-    lock: Lock, *, config: Path | None, label: str | None, limit: int | None
-) -> None:
-    """Serve one client until it closes standard input, or SIGTERM."""
+async def run_standalone(*, config: Path | None, label: str | None, limit: int | None) -> None:
+    """Serve one client until it closes standard input, or SIGTERM; if that cannot be, answer it
+    with what is wrong."""
     stop = stop_on_signals()
     reader, send = await _stdio()
+    try:
+        with Lock(runtime_paths.state_dir(), started_by="person") as lock:
+            await _serve(lock, reader, send, stop, config=config, label=label, limit=limit)
+    except ChatbridgeError as error:
+        problem = redacted(str(error))
+        sys.stderr.write(f"{problem}\n")
+        await _answer(problem, reader, send, stop)
+
+
+async def _serve(
+    lock: Lock,
+    reader: asyncio.StreamReader,
+    send: Send,
+    stop: asyncio.Event,
+    *,
+    config: Path | None,
+    label: str | None,
+    limit: int | None,
+) -> None:
     link = secrets.token_hex(16)
     project = project_of(working_directory(), link=link, label=label)
     settings = settings_in_force(config)
@@ -63,10 +82,9 @@ async def run_standalone(
                 await hub.waiting_calls.link_closed(link)
 
 
-async def run_unavailable(problem: str) -> None:
-    """Answer a client whose hub could not start, until it closes standard input."""
-    stop = stop_on_signals()
-    reader, send = await _stdio()
+async def _answer(
+    problem: str, reader: asyncio.StreamReader, send: Send, stop: asyncio.Event
+) -> None:
     client: object = None
     while True:
         with suppress(ValueError):  # no JSON, or too long a line, or too deep a one
@@ -79,7 +97,7 @@ async def run_unavailable(problem: str) -> None:
                 await send(json.dumps(response).encode() + b"\n")
 
 
-async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[None]]]:
+async def _stdio() -> tuple[asyncio.StreamReader, Send]:
     """Standard input as a stream, and a way to write to the real standard output. What else this
     process prints goes to standard error: the client reads MCP and nothing else."""
     loop = asyncio.get_running_loop()

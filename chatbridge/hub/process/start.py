@@ -86,18 +86,11 @@ def standalone_main(argv: list[str]) -> int:
     with heavy_imports():
         import asyncio
 
-        from chatbridge.hub.process.standalone import run_standalone, run_unavailable
+        from chatbridge.hub.process.standalone import run_standalone
 
-    try:
-        with Lock(runtime_paths.state_dir(), started_by="person") as lock:
-            asyncio.run(
-                run_standalone(
-                    lock, config=options.config, label=options.label or None, limit=options.limit
-                )
-            )
-    except ChatbridgeError as error:
-        sys.stderr.write(redacted(f"{error}\n"))
-        asyncio.run(run_unavailable(redacted(str(error))))
+    asyncio.run(
+        run_standalone(config=options.config, label=options.label or None, limit=options.limit)
+    )
     return 0
 
 
