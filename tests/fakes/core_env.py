@@ -111,19 +111,22 @@ async def world(
     where: Path | Database,
     clock: StillClock | None = None,
     *,
+    starting: bool = False,
     drained: Callable[[World], Awaitable[None]] | None = None,
     nights: NightPolicy | None = None,
     audited: bool = False,
     **policy: float | bool,
 ) -> AsyncIterator[World]:
-    """In a folder it is a file."""
+    """In a folder the database is a file. `starting`: it may still read what was open before."""
     clock = clock or StillClock()
     database = SqliteFile(where / "chatbridge.db") if isinstance(where, Path) else where
     store = await database.open(trail=Trail(Auditor(), clock.time) if audited else None)
     changes: asyncio.Queue[Ask] = asyncio.Queue()
     here: list[World] = []
+    loaded = asyncio.Event()
 
     async def drain() -> None:
+        loaded.set()
         if drained is not None:
             await drained(here[0])
 
@@ -147,6 +150,8 @@ async def world(
     here.append(World(store, broker, inbox, clock, changes))
     running = asyncio.ensure_future(broker.run())
     try:
+        if not starting:
+            await asyncio.wait_for(loaded.wait(), PATIENCE)
         yield here[0]
     finally:
         running.cancel()

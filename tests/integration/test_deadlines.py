@@ -138,7 +138,7 @@ async def test_a_store_that_fails_at_the_start_only_delays_the_deadlines(
 
     monkeypatch.setattr(SqliteStore, "open_asks", open_asks)
     hub.clock.advance(61)
-    async with world(tmp_path, hub.clock) as after:
+    async with world(tmp_path, hub.clock, starting=True) as after:
         waiting = asyncio.ensure_future(after.ended(ask))
         while not waiting.done():
             after.clock.advance(1)
@@ -161,7 +161,7 @@ async def test_what_changes_while_the_starting_hub_reads_its_asks_comes_due(
         return found
 
     monkeypatch.setattr(SqliteStore, "open_asks", open_asks)
-    async with world(tmp_path) as hub:
+    async with world(tmp_path, starting=True) as hub:
         await hub.ask()
         asked.set()
         await asyncio.wait_for(read.wait(), PATIENCE)
