@@ -308,7 +308,7 @@ async def test_links_are_told_what_cannot_be_imported_and_the_hub_ends(
         assert listed.wait(PATIENCE)
         raise ImportError("No module named 'anyio'")
 
-    monkeypatch.setattr(wiring, "import_heavy", cannot)
+    monkeypatch.setattr("chatbridge.hub.wiring.server.import_heavy", cannot)
     path, settings = tmp_path / "s", wiring.settings_in_force(None)
     bind = partial(runtime_paths.bind_socket, str(path))
     with Lock(str(tmp_path), started_by="link") as lock:

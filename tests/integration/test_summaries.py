@@ -398,8 +398,8 @@ def intake_of(
         policy=Policy(nights=nights),
         changed=lambda _: None,
         drained=drained,
-        switched=summaries.look,
     )
+    broker.switched = summaries.look
     return AskActions(broker, store=store, clock=clock)
 
 

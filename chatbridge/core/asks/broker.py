@@ -53,18 +53,17 @@ class Broker:
         policy: Policy,
         changed: Callable[[Ask], None],
         drained: Callable[[], Awaitable[None]],
-        switched: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called after every change, `switched` when quiet hours were switched by
-        hand. `drained` returns once each reachable channel has processed the backlog of its
-        service."""
+        """`changed` is called after every change. `drained` returns once each reachable channel has
+        processed the backlog of its service."""
         self.policy = policy
         self.waiting_calls = WaitingCalls(store, clock, policy, self._notify)
+        self.switched: Callable[[], None] = lambda: None
+        """Called when quiet hours were switched by hand."""
         self._store = store
         self._clock = clock
         self._drained = drained
         self._changed = changed
-        self._switched = switched
         self._scheduler = Scheduler(clock)
         self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
 
@@ -340,7 +339,7 @@ class Broker:
 
         def then(_: None) -> None:
             self.policy.nights.switch = switch
-            self._switched()
+            self.switched()
 
         await self._store.write(work, then=then)
         async for ask in sliced(await self._store.open_asks()):

@@ -1,6 +1,8 @@
 """What a hub consists of, and how its parts are put together.
 
 hub: the parts of a hub, with the order of starting and stopping
+core: the database, the broker, and what people may do with questions
+server: the MCP server with all tools
 serving: a hub with its ways in, from start to stop
 database: the database, and the right to write there
 channels: builds the channels

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chatbridge.commands.arguments.environment import environment_of
@@ -19,20 +18,17 @@ from chatbridge.commands.definitions.watch import watch
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
-from chatbridge.commands.operations.outputs import Outputs, OutputSweeper
+from chatbridge.commands.operations.outputs import OutputSweeper
 from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.tools.notifications import Pushes, announce
 from chatbridge.commands.tools.tool import CommandServices
 from chatbridge.commands.tools.tool_list import ToolList
-from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import CallName, Project
-from chatbridge.core.ports import Clock
-from chatbridge.core.store_port import Store
-from chatbridge.hub.process.background import Background, Faults
+from chatbridge.hub.process.background import Background
 from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
+from chatbridge.hub.wiring.core import HubCore
 from chatbridge.hub.wiring.known_projects import KnownProjects
-from chatbridge.settings import Settings
 from chatbridge.tools.call import ToolHandler
 
 if TYPE_CHECKING:
@@ -56,21 +52,12 @@ class Commands:
 
 @asynccontextmanager
 async def open_commands(
-    own: Sequence[ToolHandler],
-    settings: Settings,
-    *,
-    state: Path,
-    outputs: Outputs,
-    store: Store,
-    broker: Broker,
-    notices: Notices,
-    clock: Clock,
-    tell: Callable[[str], None],
-    faults: Faults,
+    core: HubCore, own: Sequence[ToolHandler], *, notices: Notices
 ) -> AsyncIterator[Commands]:
-    """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
-    wanted = settings.commands
-    background = Background(clock=clock, faults=faults)
+    """`own` are chatbridge's own tools, which come first."""
+    settings, wanted = core.settings, core.settings.commands
+    store, outputs, clock = core.store, core.outputs, core.clock
+    background = Background(clock=clock, faults=core.faults)
     projects = KnownProjects(store, clock, background.spawn)
     await projects.load()
     programs = Programs(wanted.path, projects=lambda: projects.folders)
@@ -88,10 +75,11 @@ async def open_commands(
     )
     await asyncio.to_thread(library.load)
     pushes = Pushes()
-    gate = Gate(broker, store=store.operations, clock=clock, timeout=settings.approvals.timeout)
+    timeout = settings.approvals.timeout
+    gate = Gate(core.broker, store=store.operations, clock=clock, timeout=timeout)
     async with AsyncExitStack() as stack:
         runner = await stack.enter_async_context(
-            RunnerClient(state=str(state), clock=clock, outputs=outputs.folder)
+            RunnerClient(state=str(core.lock.state), clock=clock, outputs=outputs.folder)
         )
         stack.push_async_callback(background.close)
         operations = Operations(
@@ -130,7 +118,7 @@ async def open_commands(
 
         async def changed() -> None:
             await offer.reload()
-            found = library.commands.values()
+            found, tell = library.commands.values(), core.supervisor.tell_again
             await tell_of_new_commands(found, store, clock=clock, tell=tell)
 
         background.keep("commands", operations.run)

@@ -1,82 +1,52 @@
-"""The hub: the only wiring. Settings → store → broker → tools → channels; start and stop order.
-
-Everything that is opened enters one stack; closing is the reverse of opening.
+"""The hub: its core, its tools, its channels and what commands may ask it, started in this order
+and stopped in the reverse.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from chatbridge import runtime_paths
-from chatbridge.attachments.files import AttachmentFiles
-from chatbridge.attachments.project_files import open_in_project, own_folders
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.asks.broker import Broker
-from chatbridge.core.asks.dictation import Dictation
-from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.cards.phrases import use_zone
-from chatbridge.core.delivery.delivery import Delivery
-from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.errors import InstallationBroken
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.messages.agents import Agents
-from chatbridge.core.messages.messages import OwnerMessages
-from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Health
 from chatbridge.core.store_port import Store
-from chatbridge.core.tasks import end_tasks
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, TerminalLogIn, TerminalPairing, Terminals, status
 from chatbridge.hub.links.processes import AgentProcesses
-from chatbridge.hub.process.background import Background, Faults
-from chatbridge.hub.process.confinement import confinement
-from chatbridge.hub.process.imports import import_heavy
+from chatbridge.hub.process.background import Background
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.process.log import rotate_log, set_level
+from chatbridge.hub.process.log import set_level
 from chatbridge.hub.wiring import database
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
-from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.channels import Channels
-from chatbridge.hub.wiring.commands import Commands, open_commands
-from chatbridge.hub.wiring.own_tools import own_tools
+from chatbridge.hub.wiring.commands import Commands
+from chatbridge.hub.wiring.core import open_core
+from chatbridge.hub.wiring.server import open_server
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.store.rows import prepare
-from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.call import Caller
-from chatbridge.tools.clients import Client, Clients, agent_of
-from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.late_server import LateServer
-from chatbridge.tools.messages import ToolMessages
-from chatbridge.tools.offer import Offer
-from chatbridge.tools.waiting import Waiting
-from chatbridge.voice.transcriber import transcriber_of
-
-if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
 
 log = logging.getLogger(__name__)
 
-SWEEP_EVERY_SECONDS = 600.0
 BRING_SECONDS = 1.0
-PREPARE_AFTER_SECONDS = 1.0
 """For files that another hub has stored: the rest comes with the first sweep."""
-LATE_ANSWERS = 50
-"""Ended asks in which an answer may have been begun."""
+PREPARE_AFTER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,35 +93,22 @@ async def open_hub(
     read from `config` when the process started. `commands`: agents may have some here."""
     system, shared = not commands, term is not None and term.shared
     commands = commands and not shared
-    clock = SystemClock()
-    async with AsyncExitStack() as stack:
-        path = config or Path(runtime_paths.config_path())
-        for remark in settings.remarks():
-            log.warning("%s", remark)
-        trail = database.audit_trail(settings, clock)
-        store = await database.open_store(settings, lock.state, term, trail)
-        stack.push_async_callback(store.close)
-        policy = settings.policy()
-        delivery = Delivery(store, clock=clock, nights=policy.nights)
-        faults = Faults(clock=clock)
-        supervisor = ChannelSupervisor(
-            delivery, clock=clock, faults=faults, confinement=confinement
-        )
-        store.on_lost = tell = supervisor.tell_again
-        keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
-        stack.push_async_callback(keeper.close)
-        watchers = Watchers()
-        hears_changes = [delivery.changed, keeper.changed, watchers.changed]
-
-        def changed(ask: Ask) -> None:
-            for hear in hears_changes:
-                hear(ask)
-
+    clock, processes = SystemClock(), AgentProcesses()
+    path = config or Path(runtime_paths.config_path())
+    for remark in settings.remarks():
+        log.warning("%s", remark)
+    there = Agents(clock, processes.ancestors, processes.client)
+    async with (
+        open_core(lock, settings, config=path, clock=clock, agents=there, term=term) as core,
+        open_server(core, commands=commands) as tools,
+    ):
+        store, broker, supervisor = core.store, core.broker, core.supervisor
+        background, tell, actions = core.background, core.supervisor.tell_again, core.actions
         health = Health(
             agents=agents,
             remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
             troubles=supervisor.troubles,
-            faults=lambda: [*store.faults(), *faults.listed()],
+            faults=lambda: [*store.faults(), *core.faults.listed()],
         )
         pairing, codes = Pairing(clock=clock), LoginCodes(clock=clock)
         channels = Channels(
@@ -165,140 +122,16 @@ async def open_hub(
             supervisor=supervisor,
             shared=shared,
         )
-        drained = supervisor.drained
         summaries = Summaries(
             store,
-            delivery,
-            nights=policy.nights,
+            core.delivery,
+            nights=core.policy.nights,
             clock=clock,
             inbox=lambda: channels.inbox,
-            drained=drained,
+            drained=supervisor.drained,
         )
-        broker = Broker(
-            store,
-            clock=clock,
-            policy=policy,
-            changed=changed,
-            drained=drained,
-            switched=summaries.look,
-        )
-        await broker.recall_switch()
-        outputs = Outputs(lock.state / "operations")
-        files = AttachmentFiles(lock.state, settings.attachments, clock, store.file_copies)
-        stack.push_async_callback(files.close)
-        transcriber = transcriber_of(settings.voice)
-        processes = AgentProcesses()
-        agents_there = Agents(clock, processes.ancestors, processes.client)
-        messages = OwnerMessages(
-            store,
-            clock=clock,
-            agents=agents_there,
-            team=lambda: policy.nights.team,
-            expire_after=settings.messages.expire_after,
-            return_within=policy.return_within,
-            changed=delivery.report,
-        )
-        await messages.load()
-        broker.waiting_calls.observer = messages
-        intake = AskActions(
-            broker,
-            store=store,
-            clock=clock,
-            outputs=outputs.whole,
-            attachments=files,
-            transcribes=transcriber is not None,
-            messages=messages,
-        )
-        background = Background(clock=clock, faults=faults)
-        stack.push_async_callback(background.close)
-        if transcriber is not None:
-            dictation = Dictation(transcriber, files, background.spawn, intake, clock)
-            hears_changes.append(dictation.changed)
-            dictation.resume([*await store.open_asks(), *await store.history(limit=LATE_ANSWERS)])
-
-        async def reached(ask_id: str) -> Reach:
-            ask = await store.ask(ask_id)
-            surfaces = await store.surfaces_of(ask_id)
-            places = policy.nights.team.places_for(ask) if ask else ()
-            since = ask.created_at if ask else None
-            return supervisor.reach(surfaces, since=since, places=places)
-
-        async def sweep() -> None:
-            await broker.sweep()
-            await files.sweep(store)
-            rotate_log(runtime_paths.log_path(str(lock.state)))
-
-        tool_files = ToolFiles(
-            store=files,
-            open=open_in_project,
-            most_data=settings.attachments.outsider,
-            own=own_folders(
-                state=str(lock.state),
-                config=str(path),
-                database=str(settings.database(lock.state)),
-            ),
-        )
-        waiting = Waiting(broker, reached, tool_files)
-        notices = Notices(store, delivery, clock=clock)
-        own = own_tools(
-            settings,
-            policy,
-            state=lock.state,
-            waiting=waiting,
-            store=store,
-            actions=intake,
-            keeper=keeper,
-            notices=notices,
-            channels=supervisor,
-            files=tool_files,
-            messages=messages,
-            clock=clock,
-        )
-        extra = Commands(tools=lambda: own)
-        if commands and settings.enabled and settings.commands.enabled:
-            extra = await stack.enter_async_context(
-                open_commands(
-                    own,
-                    settings,
-                    state=lock.state,
-                    outputs=outputs,
-                    store=store,
-                    broker=broker,
-                    notices=notices,
-                    clock=clock,
-                    tell=tell,
-                    faults=faults,
-                )
-            )
-        clients = {
-            name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
-            for name, own in settings.clients.items()
-        }
-        with_results = ToolMessages(messages, tool_files)
-        offer = Offer(extra.tools, Clients(clients))
-
-        async def make_server() -> Server[Any]:
-            try:
-                await asyncio.to_thread(import_heavy, "chatbridge.tools.server")
-            except ImportError as error:
-                raise InstallationBroken(str(error)) from error
-            from chatbridge.tools.server import build_server
-
-            return build_server(
-                offer,
-                waiting_calls=broker.waiting_calls,
-                clock=clock,
-                messages=with_results,
-                after_call=_sweeper(sweep, background, clock),
-                spawn=background.spawn,
-                missing=extra.missing,
-                changes=extra.changes(),
-            )
-
-        making = asyncio.ensure_future(make_server())
-        stack.push_async_callback(end_tasks, [making])
-        server = LateServer(offer, making)
-        await codes.load(intake)
+        broker.switched = summaries.look
+        await codes.load(actions)
         modules = channels.add_all()
         bot, troubles = settings.pairing_channel().name, supervisor.troubles
         pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
@@ -312,13 +145,15 @@ async def open_hub(
             cluster=term.about if term is not None else None,
             pages_open=supervisor.pages_open,
         )
-        asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
+        watchers = Watchers()
+        core.hears_changes.append(watchers.changed)
+        asks = TerminalAsks(actions, core.policy, health, clock, watchers, reads_paths=commands)
         told = TerminalMessages(
-            intake,
+            actions,
             clock,
             background.spawn,
             processes,
-            tool_files,
+            tools.files,
             writes=settings.messages.terminal,
             system=system,
             reads_paths=commands,
@@ -327,17 +162,17 @@ async def open_hub(
         async def run_channels() -> None:
             """What open cards show comes first, but holds up nobody for long. Channels import much,
             and links wait for the SDK."""
-            await server.get()
+            await tools.server.get()
             with suppress(TimeoutError):
                 async with asyncio.timeout(BRING_SECONDS):
-                    await files.bring(of_open=True)
-            await supervisor.run(intake)
+                    await core.files.bring(of_open=True)
+            await supervisor.run(actions)
 
         background.keep("deadlines", broker.run)
-        background.keep("messages", messages.run)
+        background.keep("messages", core.messages.run)
         background.keep("summaries", summaries.run)
         background.keep("channels", run_channels)
-        background.spawn(keeper.catch_up())
+        background.spawn(core.keeper.catch_up())
         background.spawn(_prepare_first_ask(clock))
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
         at = term.hub if term is not None else None
@@ -347,14 +182,14 @@ async def open_hub(
         yield Hub(
             settings=settings,
             waiting_calls=broker.waiting_calls,
-            server=server,
+            server=tools.server,
             tell=supervisor.tell,
             modules=modules,
             store=store,
             processes=processes,
-            commands=extra,
+            commands=tools.commands,
             background=background,
-            returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
+            returned=tools.returned,
             terminals=Terminals(
                 {
                     "status": said,
@@ -372,19 +207,3 @@ async def _prepare_first_ask(clock: SystemClock) -> None:
     """Beside the loop, once the start is over."""
     await clock.sleep(PREPARE_AFTER_SECONDS)
     await asyncio.to_thread(prepare)
-
-
-def _sweeper(
-    sweep: Callable[[], Coroutine[Any, Any, None]], background: Background, clock: SystemClock
-) -> Callable[[], None]:
-    """Sweeps at the start, and after a tool ran if the last sweep is long ago."""
-    last = clock.monotonic()
-    background.spawn(sweep())
-
-    def after_call() -> None:
-        nonlocal last
-        if clock.monotonic() - last >= SWEEP_EVERY_SECONDS:
-            last = clock.monotonic()
-            background.spawn(sweep())
-
-    return after_call

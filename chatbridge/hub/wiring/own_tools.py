@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.messages.messages import OwnerMessages
-from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Clock
-from chatbridge.core.store_port import Store
-from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
-from chatbridge.settings import Settings
+from chatbridge.hub.wiring.core import HubCore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
 from chatbridge.tools.ask_user import AskUser
@@ -19,7 +11,6 @@ from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions, Limits
 from chatbridge.tools.call import ToolHandler
 from chatbridge.tools.elicitation import Elicitation, States, key_in
-from chatbridge.tools.journal.journal import JournalKeeper
 from chatbridge.tools.messages import CheckMessages
 from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
@@ -30,36 +21,25 @@ RENDERERS = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.re
 
 
 def own_tools(
-    settings: Settings,
-    policy: Policy,
-    *,
-    state: Path,
-    waiting: Waiting,
-    store: Store,
-    actions: AskActions,
-    keeper: JournalKeeper,
-    notices: Notices,
-    channels: ChannelSupervisor,
-    files: ToolFiles,
-    messages: OwnerMessages,
-    clock: Clock,
+    core: HubCore, *, waiting: Waiting, notices: Notices, files: ToolFiles
 ) -> list[ToolHandler]:
     """In the order in which clients see them, which is that of the settings' names."""
-    elicitation = Elicitation(actions)
-    states = States(lambda: key_in(state / "form-key"))
+    settings, store, messages = core.settings, core.store, core.messages
+    elicitation = Elicitation(core.actions)
+    states = States(lambda: key_in(core.lock.state / "form-key"))
     limits = Limits(questions=settings.auq_max_questions, options=settings.auq_max_options)
     approvals, others = settings.approvals, settings.journal.other_tools
-    places = policy.nights.team.places_for_notice
+    places = core.policy.nights.team.places_for_notice
     known: list[ToolHandler] = [
         AskUser(waiting, None if settings.elicit == "chats" else elicitation),
         WaitForAnswer(waiting, RENDERERS),
         AskUserQuestions(waiting, limits=limits, timeout=settings.auq_timeout),
         GetAnsweredQuestions(waiting, store),
-        QuestionAsk(waiting, elicitation, keeper, states, elicit=settings.elicit),
-        QuestionSummary(keeper.journal, store, clock=clock, other_tools=others),
-        NotifyUser(notices, channels, files, places),
+        QuestionAsk(waiting, elicitation, core.keeper, states, elicit=settings.elicit),
+        QuestionSummary(core.keeper.journal, store, clock=core.clock, other_tools=others),
+        NotifyUser(notices, core.supervisor, files, places),
         ApproveToolUse(waiting, timeout=approvals.timeout, rules=approvals.rules()),
-        CheckMessages(messages, policy.max_block),
+        CheckMessages(messages, core.policy.max_block),
     ]
     wanted = [tool for tool in known if settings.enabled and tool.name in settings.tools]
     if wanted:
