@@ -45,7 +45,7 @@ PARTS = (
     Part(
         name="startup",
         what="link, first start, standalone, every command",
-        run=lambda n: startup(n(20), n(5), n(5)),
+        run=lambda n: startup(n(20), n(10), n(5)),
         at_most=300.0,
     ),
     Part(
