@@ -26,6 +26,7 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fakes.http_server import serving_at
 from tests.fakes.push_service import Browser, Json, PushService, encoded
 
 PATIENCE_SECONDS = 60.0
@@ -101,14 +102,9 @@ class PushSockets:
         """At this address."""
         app = web.Application()
         app.add_routes([web.get("/", self._serve)])
-        runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
-        await runner.setup()
         at = socket.create_server(("127.0.0.1", 0))
-        await web.SockSite(runner, at).start()
-        try:
+        async with serving_at(at, app):
             yield f"ws://127.0.0.1:{at.getsockname()[1]}/"
-        finally:
-            await runner.cleanup()
 
     async def send(self, message: Json) -> None:
         assert self._open is not None

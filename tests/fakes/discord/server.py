@@ -17,6 +17,7 @@ from tests.fakes.discord.gateway import GatewayServer
 from tests.fakes.discord.limits import FILE_BYTES, VOICE, Json
 from tests.fakes.discord.rest import COMMAND, COMPONENT, SUBMIT, Fault, Interaction, Rest
 from tests.fakes.discord.world import Message, Room, User, World
+from tests.fakes.http_server import serving_at
 
 PATIENCE = 20.0
 
@@ -47,17 +48,12 @@ class Discord:
         app.add_routes(self.rest.routes())
         app.add_routes([web.get("/attachments/{room}/{id}/{name}", self.world.give)])
         app.add_routes([web.get("/gateway{end:/?}", self.gateway.serve)])
-        runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
-        await runner.setup()
-        await web.SockSite(runner, at).start()
         host, self.port = at.getsockname()
         self.address = f"http://{host}:{self.port}/api"
         self.world.cdn = f"http://{host}:{self.port}"
         self.gateway.url = f"ws://{host}:{self.port}/gateway"
-        try:
+        async with serving_at(at, app):
             yield
-        finally:
-            await runner.cleanup()
 
     def fault(self, path: str, *, times: int = 1, **fields: Any) -> Fault:
         """`path` is part of "POST /api/…"."""

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from chatbridge.core.ports import Clock
+from tests.fakes.http_server import serving_at
 from tests.fakes.slack import blocks
 from tests.fakes.slack.socket_mode import Sending
 from tests.fakes.slack.web_api import Fault, WebApi
@@ -138,12 +139,9 @@ async def serving(slack: Slack, at: socket.socket) -> AsyncIterator[None]:
     served.router.add_get("/link", slack._link)
     served.router.add_get("/files-pri/{id}/download/{name}", slack._download)
     served.router.add_post("/upload/{name}", slack._upload)
-    runner = web.AppRunner(served, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.SockSite(runner, at).start()
     slack.base = f"http://127.0.0.1:{at.getsockname()[1]}"
-    try:
-        yield
-    finally:
-        await slack.end()
-        await runner.cleanup()
+    async with serving_at(at, served):
+        try:
+            yield
+        finally:
+            await slack.end()
