@@ -11,6 +11,7 @@ import pytest
 
 from chatbridge.channels.chat.receiver import NOT_FOR_YOU
 from chatbridge.channels.chat.runs import Run
+from chatbridge.channels.chat.surface import FAR_ABOVE
 from chatbridge.channels.discord.render import MARKDOWN
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Level, Option, Person, Subject
@@ -172,6 +173,33 @@ async def test_a_card_that_nobody_noted_before_its_ask_was_answered_elsewhere_sa
             async with running_discord(tmp_path, discord=discord, ada=ada):
                 await until(lambda: not card.keys)
         assert "SQLite" in card.text
+
+
+async def test_the_next_step_whose_answer_was_lost_is_the_card_of_the_next_hub(
+    tmp_path: Path,
+) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            ask = await desk.desk.ask(CONFIRM, SELECT)
+            first = await desk.card(ask)
+            for _ in range(FAR_ABOVE):
+                await desk.card(await desk.desk.ask(CONFIRM))
+            discord.fault("POST /api/v10/channels", after_effect=True)
+            await desk.tap(first, "Yes")
+            below = await discord.sees(desk.room, "Which database")
+            await desk.dealt_with()
+            desk.running.cancel()
+            await asyncio.wait({desk.running})
+        async with running_discord(tmp_path, discord=discord, ada=ada) as after:
+            await until(lambda: "continued below" in after.read(first))
+            await after.tap(below, "2 · SQLite")
+            await until(lambda: "Nothing has been sent yet." in after.read(below))
+            await after.tap(below, "Send answers")
+            await until(lambda: not below.keys)
+            assert len(await after.answers(ask)) == 2
+        assert not first.keys
+        assert len(said(after)) == FAR_ABOVE + 2
 
 
 async def test_a_full_bucket_is_waited_for_and_never_overdrawn(tmp_path: Path) -> None:

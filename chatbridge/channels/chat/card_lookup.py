@@ -4,7 +4,7 @@ by its buttons."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chatbridge.channels.chat.callback_data import Tap
@@ -83,19 +83,18 @@ class CardLookup:
             await self.note(ask, message, chat, step=ask.draft.step, since=since)
 
     async def note(self, ask: Ask, message: str, chat: Chat, *, step: int, since: float) -> None:
-        """This message is the ask's card, and shows this step, unless another is known."""
+        """This message is the ask's card, and shows this step, unless a later one is known."""
         if chat.has_posted(ask, message):
             return
         over, room = await self.inbox.post(ask.id, surface=chat.name), chat.current_room()
-        noted = chat.from_text(over.place) if over is not None else None
-        if over is not None and (noted is None or noted.root.event):
+        known = chat.from_text(over.place) if over is not None else None
+        if over is not None and (known is None or not _is_after(message, known.root.event)):
             return
-        place = CardMessages(
-            room=room,
-            parts=(Part(event=message, step=step),),
-            since=since,
-            raised=self.inbox.nights.raised_on(chat.name, ask),
-        )
+        card = Part(event=message, step=step)
+        place = CardMessages(room=room, parts=(card,), since=since)
+        if known is not None and known.root.event:
+            place = known.continued(card, since=since)
+        place = replace(place, raised=self.inbox.nights.raised_on(chat.name, ask))
         post = Post(ask_id=ask.id, surface=chat.name, place=chat.to_text(place), revision=0)
         await self.inbox.adopt(post, over=over, handles=(chat.handle(room, message),))
         await self.inbox.show_again(ask.id)
@@ -103,6 +102,11 @@ class CardLookup:
     async def _place(self, ask: Ask, chat: Chat) -> CardMessages | None:
         post = await self.inbox.post(ask.id, surface=chat.name)
         return chat.from_text(post.place) if post is not None else None
+
+
+def _is_after(message: str, other: str) -> bool:
+    """The services whose chats have buttons count their messages up."""
+    return (len(message), message) > (len(other), other)
 
 
 def is_current(ask: Ask, place: str, *, chat: Chat, written: float, topic: str | None) -> bool:

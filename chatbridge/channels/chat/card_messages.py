@@ -117,6 +117,12 @@ class CardMessages:
         prompt = self.prompt.id if self.prompt else ""
         return (*filter(None, (self.root.event, prompt, self.above)), *self.old)
 
+    def continued(self, card: Part, *, since: float) -> CardMessages:
+        """With a card further down that goes on from this one."""
+        old = tuple(each for each in self.messages if each != self.root.event)
+        later = replace(self, parts=(card,), since=since, prompt=None, old=old, again=False)
+        return replace(later, above=self.root.event)
+
     def part(self, event: str) -> Part | None:
         return next((part for part in self.parts if part.event == event), None)
 
