@@ -1,19 +1,29 @@
-"""An agent that comes back with a new link while its old one has not come to its end."""
+"""Links whose connections end: their agents come back with a new one while the old one has not come
+to its end, or only a hub between has gone."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from anyio import CancelScope
 
 from chatbridge.core.asks.reach import Reach
+from chatbridge.core.model import Status
+from chatbridge.hub.links.listener import Links
+from chatbridge.hub.links.peers import Origin
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolCall, ToolHandler, ToolResult, text_result
 from chatbridge.tools.definition import object_schema
 from chatbridge.tools.waiting import Waiting
-from tests.fakes.core_env import world
+from tests.fakes.core_env import BLUE, OWNER, world
 from tests.fakes.link_server import Link, door
 
 
@@ -61,3 +71,49 @@ async def test_an_agent_is_not_asked_twice(tmp_path: Path) -> None:
             slow.may_end.set()
             assert asked.id == first.id
             new.close()
+
+
+@asynccontextmanager
+async def passed_on(links: Links, *, cwd: Path) -> AsyncIterator[Link]:
+    """A link that is connected to another hub."""
+    ours, theirs = socket.socketpair()
+    link = Link.over(*await asyncio.open_unix_connection(sock=ours), cwd=str(cwd))
+    there, back = await asyncio.open_unix_connection(sock=theirs)
+    preface, other = json.loads(await there.readline()), Origin(pid=0, uid=os.getuid(), hub="b")
+    taking = asyncio.ensure_future(links.take(preface, there, back, other))
+    try:
+        yield link
+    finally:
+        link.close()
+        await taking
+
+
+@pytest.mark.parametrize("says", [True, False])
+async def test_only_a_link_that_has_left_leaves_its_question(tmp_path: Path, says: bool) -> None:
+    async with world(tmp_path, withdraw_on_cancel=True) as hub, door(hub, tmp_path / "s") as links:
+        async with passed_on(links, cwd=tmp_path) as link:
+            await link.ask(1)
+            asked = await hub.until(lambda ask: ask.open)
+            if says:
+                link.say({"chatbridge": "left"})
+        if says:
+            await hub.until(lambda ask: ask.status is Status.WITHDRAWN)
+            return
+        hub.clock.advance(hub.broker.policy.return_within - 1)
+        async with passed_on(links, cwd=tmp_path) as link:
+            await link.ask(1)
+            hub.clock.advance(hub.broker.policy.return_within)
+            answered = await hub.inbox.answer(asked.id, BLUE, person=OWNER)
+            assert not answered.kept
+            assert "blue" in str(await link.hear())
+
+
+async def test_a_link_that_does_not_come_back_has_left(tmp_path: Path) -> None:
+    async with world(tmp_path, withdraw_on_cancel=True) as hub, door(hub, tmp_path / "s") as links:
+        async with passed_on(links, cwd=tmp_path) as link:
+            await link.ask(1)
+            await hub.until(lambda ask: ask.open)
+        for _ in range(2):  # the time after the start, and that of this link
+            await hub.clock.until_asleep(hub.broker.policy.return_within)
+            hub.clock.advance(hub.broker.policy.return_within)
+        await hub.until(lambda ask: ask.status is Status.WITHDRAWN)

@@ -74,6 +74,9 @@ class WaitingCalls:
     _committed: Callable[[Ask], None]
     observer: CallObserver | None = None
     _links: dict[str, _Link] = field(default_factory=dict)
+    _lost: set[str] = field(default_factory=set)
+    """Links that were connected, and are given time to come back."""
+    _some_lost: asyncio.Event = field(default_factory=asyncio.Event)
     _absent_expired: asyncio.Event = field(default_factory=asyncio.Event)
 
     def _link(self, link: str) -> _Link:
@@ -103,6 +106,18 @@ class WaitingCalls:
             f"link {link}: its calls stay live for now",
             wanted=lambda: link not in self._links,
         )
+
+    def link_lost(self, link: str) -> None:
+        """A connection has ended, and most likely the link is still there: its hub has gone, which
+        passed it on. It has as much time to come back as links have after a start."""
+        known = self._link(link)
+        known.connections -= 1
+        if known.connections > 0:
+            return
+        self._links.pop(link, None)
+        self._lost.add(link)
+        self._absent_expired.clear()
+        self._some_lost.set()
 
     def clear_cancelled(self, name: CallName) -> None:
         """Forget an earlier cancellation under this name: a new request uses it."""
@@ -158,23 +173,35 @@ class WaitingCalls:
             await self.observer.resumed(link, repeated=repeated)
 
     async def expire_absent_links(self) -> None:
-        """End the calls of links that have not reconnected in time after a start."""
+        """End the calls of links that have not come back in time, after a start and after the hub
+        that passed them on has gone. Until cancelled."""
 
         async def work(tx: Transaction) -> list[Ask]:
-            gone = [link for link in await tx.live_links() if link not in self._links]
+            here = self._links.keys() | self._lost  # those have been lost only now
+            gone = [link for link in await tx.live_links() if link not in here]
             return [ask for link in gone for ask in await self._end_link(tx, link)]
 
         try:
-            await self._clock.sleep(self._policy.return_within)
-            await self._write_until_done(work, "calls of before the start stay live for now")
-            if self.observer is not None:
-                await self.observer.links_absent(self._links.keys())
+            while True:
+                self._some_lost.clear()
+                await self._clock.sleep(self._policy.return_within)
+                if self._some_lost.is_set():
+                    continue  # those have as much time
+                lost, self._lost = self._lost, set()
+                await self._write_until_done(work, "calls of links that are gone stay live for now")
+                if self.observer is not None:
+                    await self.observer.links_absent(self._links.keys())
+                    for link in lost - self._links.keys():
+                        await self.observer.link_closed(link)
+                if not self._lost:
+                    self._absent_expired.set()
+                await self._some_lost.wait()
         finally:
             self._absent_expired.set()
 
     async def wait_for_absent_callers(self, request: AskRequest, name: CallName) -> None:
         """Wait until it is known whether earlier callers with the same content come back. After a
-        start, an ask may have a caller that ended with the hub. The new call then continues that
+        start, an ask may have a caller that ended with its hub. The new call then continues that
         ask instead of asking a second time. Callers over HTTP never come back, and those of a link
         that has just left are not waited for: most often this is their agent with a new link."""
 

@@ -48,6 +48,7 @@ SAID_LATE_SECONDS = 1.0
 MOST_HELD_BYTES = 2 * CHUNK_BYTES
 """Of what a client says while it is held. Whether one has gone that says more is not noticed."""
 HTTP = "passing on agents over HTTP"
+LEFT: Json = {"chatbridge": "left"}
 SPEAKS = "speaks"
 """All that is known here of who sends something: tokens are for the leader."""
 
@@ -104,7 +105,7 @@ class Passing:
         link = {"project": name, "version": version, "pid": origin.pid}
         self._links[writer] = (origin.uid, link)
         try:
-            await self._pass_on(encoded(preface), reader, writer)
+            await self._pass_on(encoded(preface), reader, writer, last=encoded(LEFT))
         except ConnectionRefusedError as error:
             writer.write(encoded({"chatbridge": "refused", "message": str(error)}))
         finally:
@@ -184,8 +185,9 @@ class Passing:
         *,
         within: float | None = None,
         raw: bool = False,
+        last: bytes = b"",
     ) -> None:
-        """`raw`: what is said are not a link's lines.
+        """`raw`: what is said are not a link's lines. `last` is said once the client has gone.
 
         :raises Unreachable: nobody could be reached `within` these seconds.
         :raises ConnectionRefusedError: nothing can be passed on, with the reason.
@@ -204,7 +206,7 @@ class Passing:
             with closing(back):
                 await end_tasks([going])
                 back.write(said.whole() if raw else said.with_ages())
-                await joined(reader, writer, there, back)
+                await joined(reader, writer, there, back, last=last)
         finally:
             self._to.pop(task, None)
             await end_tasks([going])
@@ -287,11 +289,16 @@ class Passing:
                     task.cancel()
 
 
-async def joined(reader: Reader, writer: Writer, there: Reader, back: Writer) -> None:
-    """Two connections as one, until either ends. The second one is closed."""
+async def joined(
+    reader: Reader, writer: Writer, there: Reader, back: Writer, *, last: bytes = b""
+) -> None:
+    """Two connections as one, until either ends. The second one is closed, after `last` if the
+    first one ended."""
     ways = [asyncio.ensure_future(_copy(*way)) for way in ((reader, back), (there, writer))]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        if ways[0].done() and not back.is_closing():
+            back.write(last)
     finally:
         back.close()
         await end_tasks(ways)

@@ -163,6 +163,7 @@ class Links:
             limit=preface.get("limit"),
             folder=preface.get("cwd") if origin.hub is None else None,
             pid=origin.pid or None,
+            passed_on=origin.hub is not None,
             pushes=self.pushes,
             delivered=self.delivered,
         )
@@ -193,7 +194,10 @@ class Links:
         session.mute()
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
-        await self.waiting_calls.link_closed(link)
+        if session.may_return:
+            self.waiting_calls.link_lost(link)
+        else:
+            await self.waiting_calls.link_closed(link)
 
     def _remark(self, preface: Json, session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""

@@ -108,9 +108,11 @@ class Session:
     pid: int | None = None
     pushes: Pushes = field(default_factory=Pushes)  # Has what nobody asked for
     delivered: Delivered | None = None  # Told of delivered responses, beside the `waiting_calls`
+    passed_on: bool = False  # By another hub
     present: bool = True
     level: types.LoggingLevel = "debug"
     _left: bool = False
+    _gone: bool = False  # The hub that passes it on has said so
     _greeted: bool = False  # The client has begun to shake hands
     _ready: bool = False  # It has shaken hands
     _requests: set[str] = field(default_factory=set)  # Those that have no response yet
@@ -184,10 +186,15 @@ class Session:
         if named in self._ages or len(self._ages) < MOST_AGES:
             self._ages[named] = self._ages.get(named, 0.0) + _bounded(seconds)
 
+    @property
+    def may_return(self) -> bool:
+        """Whether only the way to the link has gone, as far as is known: the hub between."""
+        return self.passed_on and not self._gone
+
     def mute(self) -> None:
         """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
         open call with an error, but the call goes on with the next hub."""
-        if not self._left:
+        if not self._left and not self.may_return:
             self.waiting_calls.link_left(self.link)
         self.present, self._left = False, True
 
@@ -310,6 +317,8 @@ class Session:
                 self._older(request, seconds)
             case {"chatbridge": "held", "seconds": int() | float() as seconds}:
                 self._held = _bounded(seconds)
+            case {"chatbridge": "left"}:
+                self._gone = True
             case {"chatbridge": "level", "level": level} if level in LEVELS:
                 self.level = cast("types.LoggingLevel", level)
             case {"chatbridge": "resumed"}:
