@@ -376,7 +376,7 @@ class Broker:
         """Apply what is due until cancelled, also to asks of before the start."""
         while not await self._load_schedule():
             await self._clock.sleep(STORE_RETRY_SECONDS)
-        tasks = BackgroundTasks("links of before the start")
+        tasks = BackgroundTasks("links that are absent")
         tasks.spawn(self.waiting_calls.expire_absent_links())
         try:
             await self._scheduler.run(
