@@ -202,6 +202,24 @@ async def test_the_next_step_whose_answer_was_lost_is_the_card_of_the_next_hub(
         assert len(said(after)) == FAR_ABOVE + 2
 
 
+async def test_a_reply_to_the_file_below_a_card_that_has_ended_makes_no_card_of_it(
+    tmp_path: Path,
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        code = "x = 1\n" * 1500
+        ask = await desk.desk.ask(replace(CONFIRM, text=f"Run this?\n```python\n{code}```"))
+        card = await desk.card(ask)
+        await until(lambda: len(said(desk)) == 2)
+        file = said(desk)[-1]
+        await desk.desk.inbox.answer(ask.id, (Answer(values=("no",)),), person=ELSEWHERE)
+        await until(lambda: not card.keys)
+        shown = file.text
+        desk.discord.say(desk.ada, desk.room, "What is this?", reply_to=file)
+        await desk.dealt_with()
+        assert (await desk.current(ask)).id == card.id
+        assert file.text == shown
+
+
 async def test_a_full_bucket_is_waited_for_and_never_overdrawn(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         desk.discord.rest.limited = True

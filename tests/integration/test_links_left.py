@@ -18,7 +18,7 @@ from anyio import CancelScope
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Status
 from chatbridge.hub.links.listener import Links
-from chatbridge.hub.links.peers import Origin
+from chatbridge.hub.links.peers import Origin, Peers
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolCall, ToolHandler, ToolResult, text_result
 from chatbridge.tools.definition import object_schema
@@ -74,8 +74,8 @@ async def test_an_agent_is_not_asked_twice(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def passed_on(links: Links, *, cwd: Path) -> AsyncIterator[Link]:
-    """A link that is connected to another hub."""
+async def passed_on(links: Links, *, cwd: Path, cut: bool = False) -> AsyncIterator[Link]:
+    """A link that is connected to another hub. `cut`: by the hub that leads, in the end."""
     ours, theirs = socket.socketpair()
     link = Link.over(*await asyncio.open_unix_connection(sock=ours), cwd=str(cwd))
     there, back = await asyncio.open_unix_connection(sock=theirs)
@@ -84,8 +84,13 @@ async def passed_on(links: Links, *, cwd: Path) -> AsyncIterator[Link]:
     try:
         yield link
     finally:
+        if cut:
+            taking.cancel()
+        else:
+            link.close()
+        await asyncio.gather(taking, return_exceptions=True)
         link.close()
-        await taking
+        back.close()
 
 
 @pytest.mark.parametrize("says", [True, False])
@@ -108,12 +113,25 @@ async def test_only_a_link_that_has_left_leaves_its_question(tmp_path: Path, say
             assert "blue" in str(await link.hear())
 
 
-async def test_a_link_that_does_not_come_back_has_left(tmp_path: Path) -> None:
+async def test_a_link_to_a_hub_that_leads_leaves_at_once(tmp_path: Path) -> None:
+    async with (
+        world(tmp_path, withdraw_on_cancel=True) as hub,
+        door(hub, tmp_path / "s", peers=Peers(hub="a")),
+    ):
+        link = await Link.connect(tmp_path / "s", cwd=str(tmp_path))
+        await link.hear()
+        await link.ask(1)
+        await hub.until(lambda ask: ask.open)
+        link.close()
+        await hub.until(lambda ask: ask.status is Status.WITHDRAWN)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+async def test_a_link_that_does_not_come_back_has_left(tmp_path: Path, cut: bool) -> None:
     async with world(tmp_path, withdraw_on_cancel=True) as hub, door(hub, tmp_path / "s") as links:
-        async with passed_on(links, cwd=tmp_path) as link:
+        async with passed_on(links, cwd=tmp_path, cut=cut) as link:
             await link.ask(1)
             await hub.until(lambda ask: ask.open)
-        for _ in range(2):  # the time after the start, and that of this link
-            await hub.clock.until_asleep(hub.broker.policy.return_within)
-            hub.clock.advance(hub.broker.policy.return_within)
+        await hub.clock.until_asleep(hub.broker.policy.return_within)
+        hub.clock.advance(hub.broker.policy.return_within)
         await hub.until(lambda ask: ask.status is Status.WITHDRAWN)

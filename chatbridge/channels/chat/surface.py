@@ -305,6 +305,11 @@ class ChatSurface(ChatWriter[T]):
             cleanup_only=any(isinstance(step, RemoveReaction) for step in left[:1]),
         )
 
+    def came_back(self, ask: Ask) -> None:
+        """The card that somebody wanted is there, though nobody has heard so."""
+        request = self.requests.get(ask.id, NO_REQUEST)
+        self._granted(ask, request, left=CardRequest(typing=request.typing))
+
     def _granted(
         self, ask: Ask, request: CardRequest, *, left: CardRequest = NO_REQUEST
     ) -> CardRequest:

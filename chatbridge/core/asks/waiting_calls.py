@@ -20,7 +20,7 @@ from chatbridge.core.model import Ask, AskRequest, Call, CallName, Status
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import STORE_RETRY_SECONDS
+from chatbridge.core.tasks import STORE_RETRY_SECONDS, race
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +74,8 @@ class WaitingCalls:
     _committed: Callable[[Ask], None]
     observer: CallObserver | None = None
     _links: dict[str, _Link] = field(default_factory=dict)
-    _lost: set[str] = field(default_factory=set)
-    """Links that were connected, and are given time to come back."""
+    _lost: dict[str, float] = field(default_factory=dict)
+    """Until when, in monotonic time, links that were connected have time to come back."""
     _some_lost: asyncio.Event = field(default_factory=asyncio.Event)
     _absent_expired: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -115,7 +115,8 @@ class WaitingCalls:
         if known.connections > 0:
             return
         self._links.pop(link, None)
-        self._lost.add(link)
+        self._lost.pop(link, None)  # so that they stay in the order of their times
+        self._lost[link] = self._clock.monotonic() + self._policy.return_within
         self._absent_expired.clear()
         self._some_lost.set()
 
@@ -175,29 +176,36 @@ class WaitingCalls:
     async def expire_absent_links(self) -> None:
         """End the calls of links that have not come back in time, after a start and after the hub
         that passed them on has gone. Until cancelled."""
-
-        async def work(tx: Transaction) -> list[Ask]:
-            here = self._links.keys() | self._lost  # those have been lost only now
-            gone = [link for link in await tx.live_links() if link not in here]
-            return [ask for link in gone for ask in await self._end_link(tx, link)]
-
         try:
+            await self._clock.sleep(self._policy.return_within)
+            await self._end_absent()
+            if self.observer is not None:
+                await self.observer.links_absent(self._links.keys())
             while True:
-                self._some_lost.clear()
-                await self._clock.sleep(self._policy.return_within)
-                if self._some_lost.is_set():
-                    continue  # those have as much time
-                lost, self._lost = self._lost, set()
-                await self._write_until_done(work, "calls of links that are gone stay live for now")
-                if self.observer is not None:
-                    await self.observer.links_absent(self._links.keys())
-                    for link in lost - self._links.keys():
-                        await self.observer.link_closed(link)
                 if not self._lost:
                     self._absent_expired.set()
-                await self._some_lost.wait()
+                    self._some_lost.clear()
+                    await self._some_lost.wait()
+                link, until = next(iter(self._lost.items()))
+                await self._clock.sleep(max(until - self._clock.monotonic(), 0.0))
+                if self._lost[link] == until:  # else it came back, and was lost once more
+                    del self._lost[link]
+                    await self._end_absent(link)
+                    if self.observer is not None and link not in self._links:
+                        await self.observer.link_closed(link)
         finally:
             self._absent_expired.set()
+
+    async def _end_absent(self, lost: str | None = None) -> None:
+        """End the calls of this link if it is absent, or of all that are."""
+
+        async def work(tx: Transaction) -> list[Ask]:
+            here = self._links.keys() | self._lost.keys()
+            absent = await tx.live_links() if lost is None else [lost]
+            gone = [link for link in absent if link not in here]
+            return [ask for link in gone for ask in await self._end_link(tx, link)]
+
+        await self._write_until_done(work, "calls of links that are gone stay live for now")
 
     async def wait_for_absent_callers(self, request: AskRequest, name: CallName) -> None:
         """Wait until it is known whether earlier callers with the same content come back. After a
@@ -229,8 +237,9 @@ class WaitingCalls:
         leaving = any(known.leaving for known in self._links.values())
         if leaving or not self._absent_expired.is_set():
             wait, _ = await self._store.write(work, then=lambda found: self._notify(found[1]))
-            if wait:
-                await self._absent_expired.wait()
+            if wait:  # those that are absent now have no longer
+                until = self._clock.sleep(self._policy.return_within)
+                await race(self._absent_expired.wait(), until)
 
     async def _write_until_done(
         self,

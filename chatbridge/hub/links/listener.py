@@ -163,7 +163,7 @@ class Links:
             limit=preface.get("limit"),
             folder=preface.get("cwd") if origin.hub is None else None,
             pid=origin.pid or None,
-            passed_on=origin.hub is not None,
+            passed_on=not origin.local,
             pushes=self.pushes,
             delivered=self.delivered,
         )
@@ -182,6 +182,10 @@ class Links:
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
             await session.serve(self.server)
+        except asyncio.CancelledError:
+            if not self._entrance.closing:  # it is cut off, as its hub has another certificate
+                self.waiting_calls.link_lost(link)
+            raise
         except Exception:
             if not self._entrance.closing:  # the SDK may fail over being cancelled
                 log.exception("link %s: its session failed", link)
