@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 from tests.chaos.log import Event, Gave, Way
 from tests.chaos.message_rules import MESSAGE_RULES
@@ -18,6 +19,8 @@ from tests.chaos.riddles import Kind, Riddle, Status, Values
 
 TAKE_OVER_SECONDS, ANYHOW_SECONDS = 5.0, 20.0
 """Until another hub leads: where nothing else is in the way, and where other faults are."""
+MIXED_SECONDS = 15.0
+"""So long a hub may be away, and then hear at once of what was done in two chats."""
 UNDER_WAY = 2.0
 """A call that began so shortly after an answer may have been on its way before it."""
 
@@ -81,23 +84,29 @@ def none_crossed(night: Night) -> Iterator[Violation]:
                 what = f"{back.agent} got {back.values}: not one answer for each question"
                 yield night.violation("none is crossed", riddle, what, back.at)
                 continue
-            for question, values in enumerate(back.values):
-                if not _was_given(night.gave[riddle], question, values, before=back.at):
+            parts = zip(night.riddles[riddle].parts, back.values, strict=True)
+            for question, (part, values) in enumerate(parts):
+                given = [
+                    it
+                    for it in night.gave[riddle]
+                    if it.question == question and it.accepted is not False and it.at <= back.at
+                ]
+                mixed = part.kind is Kind.MULTI and _was_mixed(given, values)
+                if not mixed and all(sorted(it.values) != sorted(values) for it in given):
                     what = (
                         f"{back.agent} got {values} for question {question + 1}: nobody gave that"
                     )
                     yield night.violation("none is crossed", riddle, what, back.at)
 
 
-def _was_given(
-    gave: Sequence[Gave], question: int, values: tuple[str, ...], *, before: float
-) -> bool:
-    return any(
-        it.question == question
-        and it.accepted is not False
-        and sorted(it.values) == sorted(values)
-        and it.at <= before
-        for it in gave
+def _was_mixed(given: Sequence[Gave], values: tuple[str, ...]) -> bool:
+    """Whether each check mark is as the person left it in one of two chats, which brought theirs at
+    the same time: taps on check marks, and the end of a list, are events of their own."""
+    return bool(values) and any(
+        one.way is not other.way
+        and abs(one.at - other.at) <= MIXED_SECONDS
+        and {*one.values} & {*other.values} <= {*values} <= {*one.values} | {*other.values}
+        for one, other in combinations(given, 2)
     )
 
 

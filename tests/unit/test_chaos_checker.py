@@ -133,6 +133,28 @@ def test_a_night_with_every_harmless_thing_passes() -> None:
     assert found(events, lost_none, riddle(), other) == []
 
 
+@pytest.mark.parametrize(
+    ("got", "apart", "fits"),
+    [
+        ("bc", 5.0, True),
+        ("bd", 5.0, True),
+        ("bc", 16.0, False),
+        ("ab", 5.0, False),
+        ("d", 5.0, False),
+    ],
+)
+def test_check_marks_of_two_chats_may_come_together(got: str, apart: float, fits: bool) -> None:
+    marked = replace(riddle(), parts=(replace(riddle().parts[0], kind=Kind.MULTI),))
+    events = [
+        asked(1),
+        gave(20 - apart, ("b", "c", "d"), way=Way.DISCORD_TAP),
+        gave(20, ("b",)),
+        back(21, values=(tuple(got),)),
+    ]
+    final = Final(asks=(stored((tuple(got),)),), cards=(card(),))
+    assert ("none is crossed" not in rules(events, final, marked)) is fits
+
+
 def test_two_agents_with_the_same_words_get_an_answer_each() -> None:
     one, two = (("k0001z says 1",),), (("k0001z says 2",),)
     events: list[Event] = [
