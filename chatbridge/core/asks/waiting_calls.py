@@ -237,9 +237,9 @@ class WaitingCalls:
         leaving = any(known.leaving for known in self._links.values())
         if leaving or not self._absent_expired.is_set():
             wait, _ = await self._store.write(work, then=lambda found: self._notify(found[1]))
-            if wait:  # those that are absent now have no longer
-                until = self._clock.sleep(self._policy.return_within)
-                await race(self._absent_expired.wait(), until)
+            if wait:  # by then those that are absent now are back, or have ended
+                longest = self._clock.sleep(2 * self._policy.return_within)
+                await race(self._absent_expired.wait(), longest)
 
     async def _write_until_done(
         self,
