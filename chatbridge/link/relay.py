@@ -111,7 +111,8 @@ class Relay:
         self._log_level: object = None  # Minimum level of log messages that the client wants
         self._ignored_response: str | None = None
         self._progress: dict[str, float] = {}
-        self._unacknowledged: dict[str, object] = {}
+        self._unacknowledged: dict[str, tuple[object, float]] = {}
+        """Requests by their key, and how long each had waited when it had its response."""
         self._hub_requests: dict[str, tuple[object, object, int]] = {}
         """Requests of hubs that are open at the client: id, call and generation."""
         self._replies: list[tuple[str, bytes]] = []  # For open calls, or while there is no hub
@@ -136,8 +137,8 @@ class Relay:
             self._send_line(self._initialize.line)
             if self._initialized is not None:
                 self._send_line(self._initialized)
-        for request_id in self._unacknowledged.values():
-            self._send({"chatbridge": "delivered", "request": request_id})
+        for request_id, waited in self._unacknowledged.values():
+            self._send({"chatbridge": "delivered", "request": request_id, "waited": waited})
         for request in self.requests.values():
             age = self._monotonic() - request.received_at
             if request.method == "tools/call" and age >= _MIN_AGE_SECONDS:
@@ -304,7 +305,8 @@ class Relay:
         """Record that `count` bytes of `to_client` reached the client."""
         request = self.to_client.written(count)
         if request is not None:
-            self._unacknowledged[request.key] = request.id
+            waited = round(self._monotonic() - request.received_at, 3)
+            self._unacknowledged[request.key] = request.id, waited
             self._send({"chatbridge": "delivered", "request": request.id})
 
     def _send_response(

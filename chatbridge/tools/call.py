@@ -162,7 +162,8 @@ class ToolCall:
         """Note that after this wall time a response reaches nobody. If that cannot be stored, what
         was noted before stands."""
         try:
-            await waiting_calls.set_counts_until(self.name, until)
+            began = until - (self.silent_after or 0.0)
+            await waiting_calls.set_counts_until(self.name, until, began=began)
         except StoreError as error:
             log.warning("call %s: its client's limit is not known: %s", self.id, error)
 

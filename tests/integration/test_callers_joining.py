@@ -130,7 +130,8 @@ async def test_an_answer_is_kept_if_the_newest_call_was_given_up_in_silence(
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.ask(link="a", number=2)
-        await hub.broker.waiting_calls.set_counts_until(name("a", 2), hub.clock.time() + 5)
+        now = hub.clock.time()
+        await hub.broker.waiting_calls.set_counts_until(name("a", 2), now + 5, began=now)
         await hub.broker.waiting_calls.cancel(name("a", 2))
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         await hub.broker.waiting_calls.delivered(name("a", 1))

@@ -79,3 +79,25 @@ async def test_a_call_that_still_waits_has_its_caller_however_the_clock_was_set(
         link.say({"chatbridge": "delivered", "request": 1})
         assert await link.hear() == {"chatbridge": "acknowledged", "request": 1}
         assert (await hub.now(ask)).delivered_at is not None
+
+
+@pytest.mark.parametrize(
+    ("waited", "clock_set_by", "in_time"), [(20.0, 7200.0, True), (61.0, -7200.0, False)]
+)
+async def test_whether_a_response_came_in_time_the_link_knows_that_has_it_from_an_earlier_hub(
+    tmp_path: Path, waited: float, clock_set_by: float, in_time: bool
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await connected(tmp_path / "s")
+        link.say(call_of(1))
+        ask = await hub.until(lambda ask: ask.open)
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        assert (await link.hear())["id"] == 1
+    link.close()
+    hub.clock.step(clock_set_by)
+    async with world(tmp_path, hub.clock) as after, door(after, tmp_path / "t"):
+        again = await connected(tmp_path / "t")
+        again.say({"chatbridge": "delivered", "request": 1, "waited": waited})
+        assert await again.hear() == {"chatbridge": "acknowledged", "request": 1}
+        assert ((await after.now(ask)).delivered_at is not None) is in_time
+        again.close()

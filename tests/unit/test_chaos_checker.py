@@ -145,7 +145,7 @@ def test_a_night_with_every_harmless_thing_passes() -> None:
 )
 def test_check_marks_of_two_chats_may_come_together(got: str, apart: float, fits: bool) -> None:
     marked = replace(riddle(), parts=(replace(riddle().parts[0], kind=Kind.MULTI),))
-    events = [
+    events: list[Event] = [
         asked(1),
         gave(20 - apart, ("b", "c", "d"), way=Way.DISCORD_TAP),
         gave(20, ("b",)),

@@ -405,15 +405,17 @@ class WaitingCalls:
         """Record that the call's response is a ticket. Its holder still counts as a caller."""
         await self._update(name, ticket=True)
 
-    async def delivered(self, name: CallName) -> None:
-        """Record that the link has written the call's response to its client."""
+    async def delivered(self, name: CallName, *, waited: float | None = None) -> None:
+        """Record that the link has written the call's response to its client. `waited`: how long
+        the call had waited then, if an earlier hub was to hear of it: its clock may have been
+        another one."""
         now = self._clock.time()
 
         async def work(tx: Transaction) -> list[Ask]:
             call = await tx.call(name)
             if call is None or call.delivered_at is not None:
                 return []
-            if self._is_given_up(call):
+            if self._is_given_up(call, waited):
                 return await self._end_calls(tx, [call])  # the answer waits for the next call
             call = replace(call, delivered_at=now)
             if call.ticket:
@@ -436,9 +438,9 @@ class WaitingCalls:
             if self.observer is not None:
                 await self.observer.delivered(name)
 
-    async def set_counts_until(self, name: CallName, until: float) -> None:
-        """Record that a response to this call reaches nobody after that time."""
-        await self._update(name, counts_until=until)
+    async def set_counts_until(self, name: CallName, until: float, *, began: float) -> None:
+        """Record that a response to this call, which began then, reaches nobody after that time."""
+        await self._update(name, started_at=began, counts_until=until)
 
     async def _update(self, name: CallName, **changes: Any) -> None:
         async def work(tx: Transaction) -> None:
@@ -451,11 +453,15 @@ class WaitingCalls:
     async def mark_failed(self, name: CallName) -> None:
         """Record that the call's response is an error, so that an earlier answer is kept."""
         with suppress(StoreError):
-            await self.set_counts_until(name, 0.0)
+            await self._update(name, counts_until=0.0)
 
-    def _is_given_up(self, call: Call) -> bool:
-        """Whether the client has given the call up silently."""
-        return call.counts_until is not None and self._clock.time() > call.counts_until
+    def _is_given_up(self, call: Call, waited: float | None = None) -> bool:
+        """Whether the client has given the call up silently, or had once it had `waited`."""
+        if call.counts_until is None:
+            return False
+        if waited is not None:
+            return waited > call.counts_until - call.started_at
+        return self._clock.time() > call.counts_until
 
 
 def _is_same(ask: Ask, wanted: Ask) -> bool:

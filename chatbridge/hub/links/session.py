@@ -308,7 +308,9 @@ class Session:
         match private:
             case {"chatbridge": "delivered", "request": request}:
                 self._unconfirmed.discard(json.dumps(request))
-                await self._told_of(self._name(request))
+                said = private.get("waited")
+                waited = _bounded(said) if isinstance(said, int | float) else None
+                await self._told_of(self._name(request), waited)
                 await self._say({"chatbridge": "acknowledged", "request": request})
             case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
                 await self._take_reply(json.dumps(call), result)
@@ -374,9 +376,11 @@ class Session:
             except ChatbridgeError as error:
                 log.warning("the answer to call %s counts as kept: %s", name.request, error)
 
-    async def _told_of(self, name: CallName) -> None:
-        told = [self.waiting_calls.delivered, *filter(None, [self.delivered])]
-        await asyncio.gather(*(tell(name) for tell in told))  # together: they share one commit
+    async def _told_of(self, name: CallName, waited: float | None = None) -> None:
+        told: list[Awaitable[None]] = [self.waiting_calls.delivered(name, waited=waited)]
+        if self.delivered is not None:
+            told.append(self.delivered(name))
+        await asyncio.gather(*told)  # together: they share one commit
 
     async def push(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Say what nobody asked for; not before the client has shaken hands, and never to one of
