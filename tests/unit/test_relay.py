@@ -170,7 +170,7 @@ def test_the_next_hub_hears_which_answers_are_still_to_be_written(bench: Bench) 
     bench.relay.hub_lost()
     again = bench.connect()
     assert again[1:] == [
-        {"chatbridge": "delivered", "request": 1},
+        {"chatbridge": "delivered", "request": 1, "waited": 0.0},
         request(3),
         {"chatbridge": "resumed"},
     ]
@@ -191,21 +191,23 @@ def test_a_half_written_answer_that_is_cancelled_is_finished_but_not_confirmed(
     assert bench.at_hub() == []
 
 
-def test_delivered_is_said_when_the_answer_is_out_and_again_until_acknowledged(
-    bench: Bench,
-) -> None:
+def test_delivered_is_said_when_the_answer_is_out_and_again_until_acknowledged() -> None:
+    now = 10.0
+    bench = Bench(lambda: now)
     bench.connect()
     bench.client(request(1))
+    now = 30.5
     bench.hub(response(1))
     bench.at_hub()
     delivered = {"chatbridge": "delivered", "request": 1}
     bench.at_client()
     assert bench.at_hub() == [delivered]
+    now = 99.0
     bench.relay.hub_lost()
-    assert delivered in bench.connect()
+    assert bench.connect()[1] == {**delivered, "waited": 20.5}
     bench.hub({"chatbridge": "acknowledged", "request": 1})
     bench.relay.hub_lost()
-    assert delivered not in bench.connect()
+    assert bench.connect()[1:] == [{"chatbridge": "resumed"}]
 
 
 def test_only_tool_calls_are_confirmed(bench: Bench) -> None:

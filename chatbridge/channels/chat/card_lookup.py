@@ -82,25 +82,34 @@ class CardLookup:
             since = ask.settled_at or ask.created_at
             await self.note(ask, message, chat, step=ask.draft.step, since=since)
 
-    async def note(self, ask: Ask, message: str, chat: Chat, *, step: int, since: float) -> None:
-        """This message is the ask's card, and shows this step, unless a later one is known."""
-        room = chat.current_room()
-        handle = chat.handle(room, message)
-        known_already = await self.inbox.post_at(handle, surface=chat.name) is not None
-        if known_already or chat.has_posted(ask, message):
+    async def note(
+        self,
+        ask: Ask,
+        message: str,
+        chat: Chat,
+        *,
+        step: int,
+        since: float,
+        came_back: bool = False,
+    ) -> None:
+        """This message is the ask's card, and shows this step, unless another is known. One that
+        `came_back`, as the bot has sent it, goes on from an earlier one."""
+        if chat.has_posted(ask, message):
             return
-        over = await self.inbox.post(ask.id, surface=chat.name)
+        over, room = await self.inbox.post(ask.id, surface=chat.name), chat.current_room()
         known = chat.from_text(over.place) if over is not None else None
-        if over is not None and (known is None or not _is_after(message, known.root.event)):
-            return
         card = Part(event=message, step=step)
         place = CardMessages(room=room, parts=(card,), since=since)
         if known is not None and known.root.event:
+            if not came_back or not _is_after(message, known.root.event):
+                return
             place = replace(known.continued(card, since=since), room=room)
             chat.came_back(ask)
+        elif over is not None and known is None:
+            return
         place = replace(place, raised=self.inbox.nights.raised_on(chat.name, ask))
         post = Post(ask_id=ask.id, surface=chat.name, place=chat.to_text(place), revision=0)
-        await self.inbox.adopt(post, over=over, handles=(handle,))
+        await self.inbox.adopt(post, over=over, handles=(chat.handle(room, message),))
         await self.inbox.show_again(ask.id)
 
     async def _place(self, ask: Ask, chat: Chat) -> CardMessages | None:

@@ -396,7 +396,9 @@ class ButtonReceiver(Answering):
         ask = await self._input.find(tap.ask_id) if tap is not None else None
         if ask is not None and tap is not None:
             step = getattr(tap.action, "step", ask.draft.step)
-            await self._cards.note(ask, message.id, chat, step=step, since=message.at)
+            await self._cards.note(
+                ask, message.id, chat, step=step, since=message.at, came_back=True
+            )
 
     async def _clearly_meant(self, message: Incoming, by: Origin) -> Ask | None:
         chat, written = by.chat, message.at
