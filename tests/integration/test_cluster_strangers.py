@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import logging
 import os
@@ -11,6 +12,7 @@ import resource
 import socket
 import ssl
 import struct
+import termios
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -76,6 +78,8 @@ class Door:
             async with asyncio.timeout(PATIENCE):
                 heard = await reader.readline()
             writer.close()
+            with suppress(OSError):  # of how it ends
+                await writer.wait_closed()
         except (OSError, ssl.SSLError):
             return b""
         return heard
@@ -206,7 +210,11 @@ async def test_what_was_said_while_nobody_led_is_passed_on_before_the_rest_with_
     for at, part in parts:
         now = at
         link.sendall(part)
-        for _ in range(10):  # turns of the loop, in which that is read
+        for _ in range(100_000):
+            if fcntl.ioctl(ours, termios.FIONREAD, bytes(4)) == bytes(4):
+                break
+            await asyncio.sleep(0)
+        for _ in range(10):  # turns of the loop, in which what was read is taken
             await asyncio.sleep(0)
     now = 16.0 if len(parts) > 1 else 0.9
     door.election._lease.epoch = 1
