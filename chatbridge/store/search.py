@@ -33,6 +33,7 @@ from chatbridge.store.grams import (
     grams_of,
     index_of,
     mask_of,
+    places_in,
 )
 from chatbridge.store.transaction import SqlTransaction
 from chatbridge.store.writer import Writer
@@ -284,8 +285,8 @@ def _portions(
             yield keys, newest
             keys = []
         docs = struct.unpack(f"<{len(stored) // 8}q", stored)
-        of_kind = ((place, doc * kind.sign) for place, doc in enumerate(docs))
-        keys += [key for place, key in of_kind if key > 0 and places >> place & 1]
+        found = (docs[place] * kind.sign for place in places_in(places))
+        keys += [key for key in found if key > 0]
     yield keys, float("-inf")
 
 
