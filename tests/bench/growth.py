@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack, closing
 from functools import partial
 from uuid import uuid4
 
@@ -21,15 +22,18 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.store_port import Transaction
+from chatbridge.store.search import MOST_WAITING
 from chatbridge.store.sqlite.store import SqliteStore
-from tests.bench.latency import WARM, measured, round_trips
+from tests.bench.latency import WARM, round_trips
 from tests.bench.loop_turns import longest, pinging
-from tests.bench.machine import Json, Machine, machine, milliseconds
+from tests.bench.machine import PATIENCE, Json, Machine, machine, milliseconds, percentiles
 from tests.bench.person import person
 
 AT_ONCE = 1000
 STARTS = 3
 PAGES = 20
+TURN = 10
+"""Round trips after which it is the other one's turn."""
 ONE = "99999"
 """Only in the text of the last of 100,000 asks."""
 EVERY_SECONDS, TOOK_AT_MOST = 60, 3_600
@@ -49,27 +53,25 @@ RUNS = (
 async def growth(rounds: int, part: int) -> Json:
     """`part`: only that part of the asks."""
     found = {}
-    for steps in RUNS:
-        async with machine() as here:
-            there = 0
-            for name, opened, ended in steps:
-                await fill(here, opened // part, ended=ended // part)
-                there += opened // part
-                found[name] = await _step(here, rounds, open_asks=there)
-                await here.stop()
+    async with machine() as empty:
+        for steps in RUNS:
+            async with machine() as here:
+                there = 0
+                for name, opened, ended in steps:
+                    await fill(here, opened // part, ended=ended // part)
+                    there += opened // part
+                    found[name] = await _step(here, empty, rounds, open_asks=there)
+                    await here.stop()
     return found
 
 
-async def _step(here: Machine, rounds: int, *, open_asks: int) -> Json:
-    starts, commands = [], []
-    for _ in range(STARTS):
-        async with here.link() as link:
-            starts.append(await link.list_tools())
-        await here.web()
-        commands.append((await here.run("history"))[1])
-        await here.stop()
-    found = await measured(here, rounds, open_asks=open_asks)
+async def _step(here: Machine, empty: Machine, rounds: int, *, open_asks: int) -> Json:
+    """In turns with a hub that has nothing: a machine is not as quick at all times."""
+    beside = await _started([here, empty])
+    both, alone = await _in_turns(here, empty, rounds, open_asks=open_asks)
     async with person(here) as somebody:
+        await somebody.loads(f"/history?q={ONE}", 1)
+        await _until_indexed(here)
         paths = {
             "history": "/history",
             "search": "/history?q=what+nobody+asked",
@@ -86,14 +88,69 @@ async def _step(here: Machine, rounds: int, *, open_asks: int) -> Json:
     turn = await _longest_turn(here, open_asks, paths.values())
     size = sum(file.stat().st_size for file in here.state.glob("chatbridge.db*"))
     return {
-        **found,
-        "start_ms": milliseconds(starts),
-        "history_command_ms": milliseconds(commands),
+        **both,
+        **beside[0],
+        "beside": {**alone, **beside[1]},
         "pages_ms": pages,
         "longest_wait_ms": turn,
         "look_ms": milliseconds([_look_at_each(here) for _ in range(PAGES)]),
         "database_mb": round(size / 1e6, 1),
     }
+
+
+async def _started(machines: Sequence[Machine]) -> list[Json]:
+    """How long a start of each takes, and then a command."""
+    starts: list[list[float]] = [[] for _ in machines]
+    commands: list[list[float]] = [[] for _ in machines]
+    for _ in range(STARTS):
+        for number, here in enumerate(machines):
+            async with here.link() as link:
+                starts[number].append(await link.list_tools())
+            await here.web()
+            commands[number].append((await here.run("history"))[1])
+            await here.stop()
+    return [
+        {"start_ms": milliseconds(start), "history_command_ms": milliseconds(command)}
+        for start, command in zip(starts, commands, strict=True)
+    ]
+
+
+async def _in_turns(
+    here: Machine, empty: Machine, rounds: int, *, open_asks: int
+) -> tuple[Json, Json]:
+    """Round trips of both; `here` has so many open asks already."""
+    found: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
+    async with AsyncExitStack() as stack:
+        sides = []
+        for machine_, known in ((here, open_asks), (empty, 0)):
+            link = await stack.enter_async_context(machine_.link())
+            await link.list_tools()
+            somebody = await stack.enter_async_context(person(machine_))
+            for _ in range(known):
+                await somebody.sees()
+            await round_trips(link, somebody, WARM)
+            sides.append((link, somebody))
+        for _ in range(0, rounds, TURN):
+            for (link, somebody), times in zip(sides, found, strict=True):
+                visible, heard = await round_trips(link, somebody, TURN)
+                times[0].extend(visible)
+                times[1].extend(heard)
+    filled, nothing = (
+        {"out_ms": percentiles(visible), "back_ms": percentiles(heard)} for visible, heard in found
+    )
+    return filled, nothing
+
+
+async def _until_indexed(here: Machine) -> None:
+    """A search that finds much to do lets the index grow, which takes time from everything."""
+    until = time.monotonic() + PATIENCE
+    while _waiting(here) > MOST_WAITING and time.monotonic() < until:  # noqa: ASYNC110 - rows
+        await asyncio.sleep(0.5)
+
+
+def _waiting(here: Machine) -> int:
+    with closing(sqlite3.connect(here.state / "chatbridge.db")) as database:
+        return int(database.execute("SELECT count(*) FROM search_queue").fetchone()[0])
 
 
 async def _longest_turn(here: Machine, open_asks: int, paths: Iterable[str]) -> float:

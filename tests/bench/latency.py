@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 from functools import partial
 
 from tests.bench.loop_turns import longest, pinging
-from tests.bench.machine import Client, Json, Machine, cpu_seconds, machine, percentiles, pss
+from tests.bench.machine import Client, Json, cpu_seconds, machine, percentiles, pss
 from tests.bench.person import Person, person
 
 CONNECTIONS = 8
@@ -44,21 +44,13 @@ async def round_trips(
     return visible, heard
 
 
-async def measured(here: Machine, count: int, *, open_asks: int = 0) -> Json:
-    """In a database that holds so many open asks already."""
-    async with here.link() as link:
+async def latency(count: int) -> Json:
+    async with machine() as here, here.link() as link:
         await link.list_tools()
         async with person(here) as somebody:
-            for _ in range(open_asks):
-                await somebody.sees()
             await round_trips(link, somebody, WARM)
             visible, heard = await round_trips(link, somebody, count)
     return {"out_ms": percentiles(visible), "back_ms": percentiles(heard)}
-
-
-async def latency(count: int) -> Json:
-    async with machine() as here:
-        return await measured(here, count)
 
 
 async def bursts(count: int, rounds: int) -> Json:

@@ -42,6 +42,7 @@ def grown(p50: float) -> Json:
         **both(p50, p50),
         "start_ms": 1150.0,
         "history_command_ms": 95.0,
+        "beside": {**both(3.2, 3.2), "start_ms": 1140.0, "history_command_ms": 70.0},
         "pages_ms": {
             **dict.fromkeys(("search", "search_one", "search_all", "search_short"), 40.0),
             "history": 21.0,
