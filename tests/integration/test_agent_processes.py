@@ -71,6 +71,9 @@ class Stage:
         self._stack.callback(_end, pid)
         return pid
 
+    def note(self, name: str) -> None:
+        asyncio.run(self.agents.note(self.pid(name)))
+
     def person_at(self, name: str) -> bool:
         return self.agents.is_person(self.pid(name))
 
@@ -93,7 +96,7 @@ def in_script(words: Sequence[str]) -> list[str]:
 
 def test_a_person_in_a_shell_counts_while_an_agent_works_in_another_terminal(stage: Stage) -> None:
     stage.terminal().type(shlex.join(stage.client(stage.stays("link"))))
-    stage.agents.note(stage.pid("link"))
+    stage.note("link")
     stage.terminal().type(shlex.join(stage.stays("tell")))
     assert stage.person_at("tell")
 
@@ -101,7 +104,7 @@ def test_a_person_in_a_shell_counts_while_an_agent_works_in_another_terminal(sta
 def test_a_person_counts_in_the_shell_that_has_the_agent_in_its_background(stage: Stage) -> None:
     shell = stage.terminal()
     shell.type(f"{shlex.join(stage.client(stage.stays('link')))} &")
-    stage.agents.note(stage.pid("link"))
+    stage.note("link")
     shell.type(shlex.join(stage.stays("tell")))
     assert stage.person_at("tell")
 
@@ -123,7 +126,7 @@ def test_what_an_agent_runs_is_no_person_with_or_without_a_terminal_of_its_own(
     else:
         stage.terminal().type(shlex.join(client))
     assert AgentProcesses().is_person(stage.pid("scripted"))  # but for who has started it
-    stage.agents.note(stage.pid("link"))
+    stage.note("link")
     assert not any(map(stage.person_at, ("plain", "scripted", "deep")))
     stage.terminal().type(shlex.join(stage.stays("tell")))
     assert stage.person_at("tell")
@@ -138,7 +141,7 @@ def test_launchers_between_a_client_and_its_link_hide_nothing(stage: Stage) -> N
     stage.terminal().type(
         shlex.join(stage.client(launched, in_script(stage.stays("scripted")), group=True))
     )
-    stage.agents.note(stage.pid("link"))
+    stage.note("link")
     assert len(stage.agents.client(stage.pid("link"))) >= 2
     assert not stage.person_at("scripted")
 
@@ -148,7 +151,7 @@ def test_an_agent_without_a_terminal_is_known_up_to_its_first_process(stage: Sta
     parts = [stage.client(stage.stays("link")), in_script(stage.stays("scripted"))]
     editor = subprocess.Popen(stage.client(*parts), start_new_session=True)
     try:
-        stage.agents.note(stage.pid("link"))
+        stage.note("link")
         assert not stage.person_at("scripted")
     finally:
         editor.kill()
@@ -159,10 +162,10 @@ def test_an_agent_that_ends_its_link_is_still_known(stage: Stage) -> None:
     stage.terminal().type(
         shlex.join(stage.client(stage.stays("link"), in_script(stage.stays("scripted"))))
     )
-    stage.agents.note(stage.pid("link"))
+    stage.note("link")
     _end(stage.pid("link"))
     stage.terminal().type(shlex.join(stage.client(stage.stays("other"))))
-    stage.agents.note(stage.pid("other"))
+    stage.note("other")
     assert not stage.person_at("scripted")
 
 
@@ -190,11 +193,12 @@ async def test_an_agent_that_only_its_hooks_tell_of_cannot_write_and_a_person_ca
 
 def test_a_client_that_has_ended_is_forgotten(stage: Stage) -> None:
     with OnTerminal({}, command=stage.client(stage.stays("link"))) as window:
-        stage.agents.note(stage.pid("link"))
+        stage.note("link")
         known = {pid for pid, _ in stage.agents._known}
         assert window.process.pid in known
+    stage.agents.prune_at = len(known)
     stage.terminal().type(shlex.join(stage.client(stage.stays("other"))))
-    stage.agents.note(stage.pid("other"))
+    stage.note("other")
     assert known.isdisjoint(pid for pid, _ in stage.agents._known)
 
 

@@ -190,7 +190,7 @@ class TerminalMessages:
         link, project = identity(given, request.uid if self.system else None, hub=request.hub)
         await self.processes.look()
         if request.pid:
-            self.processes.note(request.pid)
+            await self.processes.note(request.pid)
         messages, client = self.inbox.messages, given.get("client")
         named = agent_of(encodable(client) if isinstance(client, str) else None)
         own = messages.agents.of_hook(request.pid, link, project, named)

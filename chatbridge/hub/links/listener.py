@@ -145,7 +145,7 @@ class Links:
         self.opened(project)
         if origin.local:
             await self.processes.look()
-            self.processes.note(origin.pid)
+            await self.processes.note(origin.pid)
 
         async def send(line: bytes) -> None:
             if writer.is_closing():

@@ -14,6 +14,7 @@ from chatbridge.system.platform import PROC
 from chatbridge.system.processes import Find, Process
 
 MAX_ANCESTORS = 128
+LEAST_PRUNED = 100
 SHELLS = frozenset(
     ("sh", "bash", "zsh", "fish", "dash", "ash", "busybox", "ksh", "mksh", "csh", "tcsh", "nu")
 )
@@ -75,16 +76,27 @@ class AgentProcesses:
 
     _known: set[tuple[int, int]] = field(default_factory=set)  # Each with its start
     _find: Find = processes.find
+    prune_at: int = LEAST_PRUNED
+    """With so many, those that have ended are forgotten."""
 
     async def look(self) -> None:
         """Look which processes there are, where that takes long."""
         if not PROC:
             self._find = (await asyncio.to_thread(processes.all_processes)).get
 
-    def note(self, pid: int) -> None:
-        """`pid` is that of a link, or of a hook."""
-        running = {key for key in self._known if _key(self._find(key[0])) == key}
-        self._known = running | {(each.pid, each.started) for each in client_of(pid, self._find)}
+    async def note(self, pid: int) -> None:
+        """`pid` is that of a link, or of a hook. A thread reads the files under /proc: when a hub
+        has started, all links come at once."""
+        found = await asyncio.to_thread(client_of, pid, self._find)
+        self._known |= {(each.pid, each.started) for each in found}
+        if len(self._known) <= self.prune_at:
+            return
+        known, find = frozenset(self._known), self._find
+        self.prune_at = 2 * len(known)  # until this is done
+        self._known -= await asyncio.to_thread(
+            lambda: {key for key in known if _key(find(key[0])) != key}
+        )
+        self.prune_at = max(LEAST_PRUNED, 2 * len(self._known))
 
     def is_person(self, pid: int) -> bool:
         """Whether a process is in the foreground of a terminal, and no agent has started it. What
