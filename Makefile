@@ -127,9 +127,10 @@ load: $(VENV) ## A thousand agents and fifty people at a hub, over each store: L
 		--crowds "$(LOAD_CROWDS)" --seed $(LOAD_SEED) --write-docs
 
 SOAK_MINUTES ?= 180
+SOAK_RATE ?= 1
 .PHONY: soak
-soak: $(VENV) ## Hours with a hundred links: whether the hub needs more and more: SOAK_MINUTES=180
-	@$(BIN)/python -m tests.bench.soak --minutes $(SOAK_MINUTES)
+soak: $(VENV) ## Hours with a hundred links: whether the hub needs more and more: SOAK_MINUTES=180 SOAK_RATE=1
+	@$(BIN)/python -m tests.bench.soak --minutes $(SOAK_MINUTES) --rate $(SOAK_RATE)
 
 .PHONY: clients
 clients: $(VENV) ## Real agents' programs with a pretend model, offline: the table of docs/clients.md

@@ -192,10 +192,19 @@ async def client(
 
 def pss(pid: int) -> float:
     """Megabytes: its own memory and its share of what it shares."""
+    return _of_rollup(pid, "Pss:")
+
+
+def written(pid: int) -> float:
+    """Megabytes that it alone has written: other programs that come and go do not change it."""
+    return _of_rollup(pid, "Private_Dirty:")
+
+
+def _of_rollup(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(name):
             return int(line.split()[1]) / 1024
-    raise ValueError(f"no Pss of {pid}")
+    raise ValueError(f"no {name} of {pid}")
 
 
 def reset_peak(pid: int) -> None:

@@ -1,15 +1,17 @@
 """`make soak`: whether a hub that works for hours needs more and more of anything.
 
-A hundred links are connected, one of them asks each second, and the person answers in the inbox
-while Telegram shows the cards. Each minute ten links end and others come; two of those are killed
-while they wait, and ask once more in the same words. Each minute is written down what the hub uses.
-What has ended is kept for ten minutes only, so that the database comes to its full size.
+A hundred links are connected, one of them asks each second (`--rate`), and the person answers in
+the inbox while Telegram shows the cards. Each minute ten links end and others come; two of those
+are killed while they wait, and ask once more in the same words. Each minute is written down what
+the hub uses. What has ended is kept for ten minutes only, so that the database comes to its full
+size.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -26,7 +28,7 @@ from typing import Literal
 
 from tests.bench.chats import TelegramChat, hub_with
 from tests.bench.latency import question
-from tests.bench.machine import Client, Json, Machine, cpu_seconds, pss
+from tests.bench.machine import Client, Json, Machine, cpu_seconds, pss, written
 from tests.bench.person import YES, Person, person
 from tests.bench.watchdog import say
 
@@ -40,6 +42,7 @@ GROWN = 25
 """Minutes until the database has its full size. What comes later is compared."""
 ROWS = {
     "hub_mb": "hub, memory (PSS), MB",
+    "written_mb": "hub, memory that it alone has written, MB",
     "link_mb": "a link, memory (PSS, the mean of all), MB",
     "descriptors": "hub, open files and sockets",
     "threads": "hub, threads",
@@ -55,6 +58,8 @@ Order = Literal["ask", "leave", "be killed"]
 class Soak:
     here: Machine
     chance: random.Random
+    rate: float
+    """Questions in a second."""
     orders: asyncio.Queue[Order] = field(default_factory=asyncio.Queue)
     """Who has waited longest gets the next one."""
     pids: set[int] = field(default_factory=set)
@@ -82,12 +87,12 @@ class Soak:
         return samples
 
     async def _pace(self) -> None:
-        for second in range(1, 1 << 31):
+        for count in itertools.count(1):
             self.orders.put_nowait("ask")
-            if second % MINUTE == 0:
+            if count % round(MINUTE * self.rate) == 0:
                 for number in range(LEAVE + KILLED):
                     self.orders.put_nowait("leave" if number < LEAVE else "be killed")
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(1 / self.rate)
 
     async def _agent(self) -> None:
         """One agent after another, each with a link of its own."""
@@ -147,13 +152,14 @@ class Soak:
             "heard": self.heard,
             "links": self.connected,
             "hub_mb": round(pss(hub), 1),
+            "written_mb": round(written(hub), 1),
             "link_mb": round(statistics.mean(memory_of(self.pids)), 2),
             "descriptors": len(os.listdir(f"/proc/{hub}/fd")),
             "threads": len(os.listdir(f"/proc/{hub}/task")),
             "database_mb": round(base / 2**20, 2),
             "log_kb": round(logs / 1024, 1),
             "other_kb": round((sum(files.values()) - base - logs) / 1024, 1),
-            "cpu_ms": round(cpu * 1000, 1),
+            "cpu_ms": round(cpu * 1000 / self.rate, 1),
         }
 
 
@@ -188,21 +194,22 @@ def table(samples: Sequence[Json]) -> str:
     return "\n".join(lines)
 
 
-async def soak(minutes: int, out: Path) -> list[Json]:
+async def soak(minutes: int, rate: float, out: Path) -> list[Json]:
     kept = {"CHATBRIDGE_RETENTION": KEPT, "CHATBRIDGE_LATE_ANSWER_TTL": KEPT}
     async with TelegramChat.running() as chat:
         chat.settings |= kept
         async with hub_with(chat) as here:
             await here.begin()
-            return await Soak(here, random.Random(minutes)).run(minutes, out)
+            return await Soak(here, random.Random(minutes), rate).run(minutes, out)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=int, default=180)
+    parser.add_argument("--rate", type=float, default=1.0, help="questions in a second")
     parser.add_argument("--json", type=Path, default=Path("soak.json"), help="a sample a minute")
     options = parser.parse_args()
-    samples = asyncio.run(soak(options.minutes, options.json))
+    samples = asyncio.run(soak(options.minutes, options.rate, options.json))
     print(table(samples))
     last = samples[-1]
     print(f"\n{last['asked']:,} asked, {last['heard']:,} heard, {last['links']:,} links")
