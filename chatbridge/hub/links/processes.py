@@ -85,8 +85,8 @@ class AgentProcesses:
             self._find = (await asyncio.to_thread(processes.all_processes)).get
 
     async def note(self, pid: int) -> None:
-        """`pid` is that of a link, or of a hook. A thread reads the files under /proc: when a hub
-        has started, all links come at once."""
+        """`pid` is that of a link, or of a hook. In a thread: when a hub has started, all links
+        come at once."""
         found = await asyncio.to_thread(client_of, pid, self._find)
         self._known |= {(each.pid, each.started) for each in found}
         if len(self._known) <= self.prune_at:
