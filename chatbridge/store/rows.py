@@ -67,10 +67,10 @@ STATE = (
     "discarded", "orphaned_since", "orphaned", "draft", "outcome", "late", "attention",
 )  # fmt: skip
 """What a change of an ask can touch."""
-SUMMED_UP = frozenset(
-    ("status", "delivered_at", "kept", "discarded", "draft", "outcome", "late")
-)  # fmt: skip
-"""What of it is in the summary, or in the words that are searched."""
+SUMMED_UP = frozenset(("status", "kept", "discarded", "draft", "outcome", "late"))
+"""What of it is in the summary, or in the words that are searched. That an answer is delivered is
+read from its column: it would cost a second summary for each answer."""
+UNDELIVERED = (State.HANDING_OVER, State.KEPT)
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -312,6 +312,8 @@ def _cut(answer: Answer) -> Answer:
 
 
 def row_of(row: Record, summary: Summary) -> Row:
+    if row["delivered_at"] is not None and summary.state in UNDELIVERED:
+        summary = replace(summary, state=State.ANSWERED)
     return make(Row, row, late=row["is_late"], summary=summary)
 
 

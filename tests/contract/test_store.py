@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from chatbridge.core.asks import transitions
+from chatbridge.core.cards.build import state_of
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Past, Row
 from chatbridge.core.errors import UnknownAsk
@@ -351,6 +353,29 @@ async def test_a_row_follows_every_change_of_its_ask(store: Store) -> None:
     assert (await store.open_rows(limit=10)).rows == ()
     (row,) = await store.past_rows(limit=10)
     assert row.summary.said == "9090"
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        answered(an_ask(), "9090"),
+        answered(an_ask(), "9090", kept=True),
+        answered(an_ask(), "9090", discarded=True),
+        timed_out(an_ask()),
+        timed_out(an_ask(), late=a_late_answer()),
+        timed_out(an_ask(), late=a_late_answer(), kept=True),
+    ],
+)
+async def test_a_row_says_how_its_ask_ended_before_and_after_it_is_delivered(
+    store: Store, ended: Ask
+) -> None:
+    await keep(store, ended)
+    (row,) = await store.past_rows(limit=10)
+    assert row.summary.state is state_of(ended)
+    delivered = transitions.mark_delivered(ended, now=9.0)
+    await store.write(lambda tx: tx.save_ask(delivered, was=ended.status))
+    (row,) = await store.past_rows(limit=10)
+    assert row.summary.state is state_of(delivered)
 
 
 @pytest.mark.parametrize(
