@@ -184,6 +184,21 @@ async def test_strangers_who_say_nothing_keep_no_hub_out(
         writer.close()
 
 
+async def test_strangers_who_come_in_the_same_moment_make_room_and_are_hung_up_on(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_port, "MOST_STRANGERS", 1)
+    own = HubCertificate.made("b")
+    door.let_in(b=own)
+    with ExitStack() as stack:
+        address = ("127.0.0.1", door.number)
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(9)]
+        assert await door.hears(own)
+        for each in silent:
+            each.settimeout(PATIENCE)
+            assert await asyncio.to_thread(each.recv, 1) == b""
+
+
 @pytest.mark.parametrize(
     ("parts", "passed"),
     [

@@ -14,6 +14,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from chatbridge import safe_json
@@ -97,9 +98,16 @@ class ClusterPort:
                 continue
             task = loop.create_task(self._serve(accepted))
             self._strangers[task] = None
-            task.add_done_callback(lambda done: self._strangers.pop(done, None))
+            task.add_done_callback(partial(self._served, accepted))
             if len(self._strangers) > MOST_STRANGERS:
-                next(iter(self._strangers)).cancel()
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]  # it takes a while to end: another one has its place
+                oldest.cancel()
+
+    def _served(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        self._strangers.pop(task, None)
+        if task.cancelled():  # before it began
+            accepted.close()
 
     async def _serve(self, accepted: socket.socket) -> None:
         writer: Writer | None = None
