@@ -210,7 +210,7 @@ def _growth(part: Json, _: Json) -> Iterator[Row]:
     for name, among in (
         ("open_1000", "1,000 open asks"),
         ("ended_100000", "100,000 ended ones"),
-        ("open_10000_ended_100000", "10,000 open and 100,000 ended ones"),
+        ("open_10000_ended_100000", "10,000 open, 100,000 ended"),
     ):
         found = part[name]
         for key, what in (("out_ms", "ask → on the page"), ("back_ms", "answer → result")):
@@ -223,7 +223,7 @@ def _growth(part: Json, _: Json) -> Iterator[Row]:
                 at_most(ratio, 1.5, "times"),
             )
         yield _row(
-            f"start of link and hub with {among}",
+            f"start with {among}",
             ms(found["start_ms"]),
             f"{ms(found['beside']['start_ms'])} with none",
         )
@@ -270,7 +270,7 @@ def _pages(part: Json) -> Iterator[Row]:
     )
     for found, among in (
         (opened, "1,000 open asks"),
-        (part["open_10000_ended_100000"], "10,000 open and 100,000 ended ones"),
+        (part["open_10000_ended_100000"], "10,000 open, 100,000 ended"),
     ):
         yield _turn(
             f"with {among}",
