@@ -48,7 +48,6 @@ class Door:
     """Until it is set, who came through stays."""
     heard: bytes = b""
     """All that somebody said before they went."""
-    writers: list[Writer] = field(default_factory=list)
 
     def let_in(self, **certificates: HubCertificate) -> None:
         self.election.hubs = {
@@ -69,24 +68,24 @@ class Door:
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self.number, ssl=self.context(own), server_hostname=""
         )
-        self.writers.append(writer)
         writer.write(encoded(FIRST))
         return reader, writer
-
-    async def close(self) -> None:
-        for writer in self.writers:
-            writer.transport.abort()
-            with suppress(OSError):  # of how it ends
-                await writer.wait_closed()
 
     async def hears(self, own: HubCertificate | None) -> bytes:
         """All that a connection with this certificate hears."""
         try:
+            reader, writer = await self.connected(own)
+        except OSError:
+            return b""
+        try:
             async with asyncio.timeout(PATIENCE):
-                reader, _ = await self.connected(own)
                 return await reader.readline()
         except OSError:
             return b""
+        finally:
+            writer.close()
+            with suppress(OSError):  # of how it ends
+                await writer.wait_closed()
 
 
 async def unused(*_: Any) -> Any:
@@ -114,7 +113,6 @@ async def door() -> AsyncIterator[Door]:
     port.taken = PassedOn(link, http)
     async with port.listening(listener):
         yield door
-        await door.close()
 
 
 async def test_a_hub_of_the_database_is_known_by_its_certificate_and_not_by_what_it_says(
@@ -159,6 +157,8 @@ async def test_what_a_hub_has_passed_on_ends_when_its_certificate_has_gone(door:
         assert await ended[0].read() == b""
         door.leave.set()
         assert await goes_on[0].read() == b""
+    for _, writer in (ended, goes_on):
+        writer.close()
 
 
 async def test_what_is_no_certificate_in_the_database_keeps_no_hub_out(door: Door) -> None:
