@@ -38,11 +38,11 @@ def status(given: argparse.Namespace) -> int:
         from chatbridge.cli.connect.installed import installed_clients
 
         clients = sum(client.connected for client in installed_clients())
-    if not found["links"] and not clients:  # half a second of imports
-        from chatbridge.cli.doctor.clients import agents_elsewhere
-        from chatbridge.cli.doctor.context import DoctorContext
+        if not clients:  # half a second of imports
+            from chatbridge.cli.doctor.clients import agents_elsewhere
+            from chatbridge.cli.doctor.context import DoctorContext
 
-        elsewhere = agents_elsewhere(DoctorContext.here())
+            elsewhere = agents_elsewhere(DoctorContext.here())
     draw(findings(found, clients=clients, elsewhere=elsewhere, now=time.time()))
     return 0
 

@@ -85,10 +85,9 @@ class AgentProcesses:
             self._find = (await asyncio.to_thread(processes.all_processes)).get
 
     async def note(self, pid: int) -> None:
-        """`pid` is that of a link, or of a hook. In a thread: when a hub has started, all links
-        come at once."""
-        found = await asyncio.to_thread(client_of, pid, self._find)
-        self._known |= {(each.pid, each.started) for each in found}
+        """`pid` is that of a link, or of a hook. It is known before anything else happens; a thread
+        looks which of the others have ended."""
+        self._known |= {(each.pid, each.started) for each in client_of(pid, self._find)}
         if len(self._known) <= self.prune_at:
             return
         known, find = frozenset(self._known), self._find
