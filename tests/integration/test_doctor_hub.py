@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import sys
 import time
+from itertools import count
+from types import FrameType
 
 import pytest
 
@@ -15,7 +19,7 @@ from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.channels.web import spec
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.hub import hub, order_of
-from chatbridge.cli.doctor.run import Check, channel_check, run_checks
+from chatbridge.cli.doctor.run import Check, channel_check, run, run_checks
 from chatbridge.settings.secrets import keep
 from tests.fakes.doctor import Machine, screen
 from tests.fakes.scripted_hub import scripted_hub
@@ -220,6 +224,33 @@ async def test_a_check_that_hangs_is_a_problem_and_the_others_go_on(machine: Mac
         ("broken", "could not be checked (LookupError: nothing there)"),
         ("quick", "is well"),
     ]
+
+
+@pytest.mark.parametrize("turn", range(12))
+def test_ctrl_c_ends_it_whatever_was_about_to_run(machine: Machine, turn: int) -> None:
+    async def comes_back(_context: DoctorContext) -> list[Finding]:
+        for _ in range(20):
+            await asyncio.to_thread(tuple)
+        return []
+
+    async def hangs(_: DoctorContext) -> list[Finding]:
+        await asyncio.Event().wait()
+        return []
+
+    before = count(turn, -1)
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        of_the_loop = frame.f_code is asyncio.Handle._run.__code__
+        if event == "call" and of_the_loop and not next(before):
+            signal.raise_signal(signal.SIGINT)
+
+    checks = [Check("slow", comes_back), Check("another", comes_back), Check("stuck", hangs)]
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(machine.situation(), checks, as_json=True)
+    finally:
+        sys.setprofile(None)
 
 
 async def test_an_inbox_that_other_computers_can_reach_is_a_remark(machine: Machine) -> None:

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -194,10 +195,18 @@ def run(
     return 1 if failed else 0
 
 
+class _Abandoned(ThreadPoolExecutor):
+    """Its end waits for no thread: one that asks a dead network for a name cannot be stopped."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
+
 def _looped(
     context: DoctorContext, checks: Sequence[Check], screen: Screen | None
 ) -> list[Finding]:
     async def work() -> list[Finding]:
+        asyncio.get_running_loop().set_default_executor(_Abandoned())
         found = []
         waiting = screen.waiting if screen else lambda name: None
         async for finding in run_checks(context, checks, waiting=waiting):
@@ -206,14 +215,6 @@ def _looped(
                 screen.show(finding)
         return found
 
-    # asyncio.run would wait for threads that cannot be stopped.
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(work())
-    finally:
-        if left := asyncio.all_tasks(loop):
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.wait(left))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+    # Of this one Ctrl-C cancels the task. From any other loop it is raised wherever the loop is,
+    # and a callback that was about to run is lost, with whoever waits for it.
+    return asyncio.run(work())
