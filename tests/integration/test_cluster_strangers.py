@@ -94,6 +94,8 @@ async def unused(*_: Any) -> Any:
 
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
+    """Nothing is left of it: encrypted connections take a while to end."""
+    before = open_descriptors()
     certificate = HubCertificate.made("a")
     candidate = Candidate(id="a", name="a", release="1", address="127.0.0.1:1")
     election = Election(unused, candidate, unused)
@@ -113,6 +115,13 @@ async def door() -> AsyncIterator[Door]:
     port.taken = PassedOn(link, http)
     async with port.listening(listener):
         yield door
+    async with asyncio.timeout(PATIENCE):
+        while open_descriptors() > before:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/dev/fd"))
 
 
 async def test_a_hub_of_the_database_is_known_by_its_certificate_and_not_by_what_it_says(
