@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,10 @@ async def test_the_page_is_light_by_day_and_dark_by_night(browser: Browser, tmp_
 async def test_times_of_day_are_those_of_the_reader(browser: Browser, tmp_path: Path) -> None:
     async with visiting(browser, tmp_path, PHONE) as visit:
         ask = await visit.inbox.ask(confirm("Delete the fixtures?"))
+        assert ask.deadline is not None
         await visit.inbox.time_out(ask)
+        # Of another day they would have a weekday.
+        await visit.page.clock.set_fixed_time(datetime.fromtimestamp(ask.deadline, UTC))
         page = await visit.open(ask)
         shown = page.locator("#card time").first
         at = await shown.get_attribute("datetime")

@@ -294,13 +294,13 @@ async def recorded_runner(state: str) -> AsyncIterator[asyncio.Queue[str]]:
     unheard = asyncio.Queue[str]()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for who, line in script:
-            if who == "<":
-                writer.write(f"{line}\n".encode())
-            elif json.loads(said := await reader.readline() or b"null") != json.loads(line):
-                unheard.put_nowait(f"{said.decode()} and not {line}")
-        await reader.read()
-        writer.close()
+        with closing(writer):
+            for who, line in script:
+                if who == "<":
+                    writer.write(f"{line}\n".encode())
+                elif json.loads(said := await reader.readline() or b"null") != json.loads(line):
+                    unheard.put_nowait(f"{said.decode()} and not {line}")
+            await reader.read()
 
     async with await asyncio.start_unix_server(talk, start.socket_path(state)):
         yield unheard

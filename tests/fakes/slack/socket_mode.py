@@ -94,7 +94,7 @@ class SocketMode(Workspace):
 
     async def _deliver(self, sending: Sending) -> None:
         event = sending.payload.get("event")
-        by = str(event.get("user")) if isinstance(event, dict) else ""
+        by = str(event.get("message", event).get("user")) if isinstance(event, dict) else ""
         if self.swallowing and by != BOT:  # what the bot has sent may come back late
             self.swallowing -= 1
             return
