@@ -187,7 +187,7 @@ async def test_every_call_that_waits_gets_its_answer_and_is_not_asked_again(
             assert not response["result"].get("isError"), response
             assert said in response["result"]["content"][0]["text"]
         known = [*await hub.store.open_asks(), *await hub.store.history(limit=100)]
-    assert len(known) == 13
+    assert len({it.id for it in known}) == 13  # one may have ended in between
 
 
 async def test_what_was_said_in_a_clients_window_while_no_hub_was_there_is_its_answer(
