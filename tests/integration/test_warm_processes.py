@@ -4,6 +4,7 @@ are not."""
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -13,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
+import chatbridge
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, house
 from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.warm.server import HEAVY
 from tests.fakes.warm_processes import warm_environment, warm_hubs
+
+PACKAGE = Path(chatbridge.__file__).parent
 
 
 @pytest.fixture
@@ -62,6 +67,13 @@ def _kind(link: Path) -> str:
     except FileNotFoundError:  # closed since it was listed
         return ""
     return Path(found).name if found.startswith("/") else found.partition("[")[0].partition(":")[0]
+
+
+def test_what_a_hub_imports_when_it_runs_has_been_imported_before_it_is_forked() -> None:
+    sources = (path.read_text() for path in PACKAGE.rglob("*.py"))
+    found = {name for text in sources for name in re.findall(r'\(import_heavy, "(.+?)"', text)}
+    assert found
+    assert found <= {*HEAVY}
 
 
 def test_a_warm_hub_has_nothing_of_its_parent_and_all_that_a_cold_one_has(home: House) -> None:

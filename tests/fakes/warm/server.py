@@ -52,6 +52,7 @@ HEAVY = (
     "chatbridge.cli.questions.lists",
     "chatbridge.cli.setup.wizard",
     "chatbridge.tools.journal.yaml_text",
+    "chatbridge.tools.server",
     "questionary",
     "segno",
     "tomlkit",
