@@ -187,6 +187,7 @@ async def test_a_stranger_causes_nothing_and_learns_nothing(driver: Driver) -> N
 
 async def test_a_channel_ends_within_a_second_of_being_told(fresh: Driver) -> None:
     await fresh.desk.ask(CONFIRM)
+    await fresh.desk.end_deliveries()
     fresh.running.cancel()
     for _ in range(100):  # a loaded machine's hundredths of a second are longer, and count as one
         await asyncio.wait({fresh.running}, timeout=0.01)
