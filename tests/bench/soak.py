@@ -195,6 +195,10 @@ def table(samples: Sequence[Json]) -> str:
 
 
 async def soak(minutes: int, rate: float, out: Path) -> list[Json]:
+    """Ctrl-C and SIGTERM end it early, and everything with it."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     kept = {"CHATBRIDGE_RETENTION": KEPT, "CHATBRIDGE_LATE_ANSWER_TTL": KEPT}
     async with TelegramChat.running() as chat:
         chat.settings |= kept
@@ -209,7 +213,11 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=1.0, help="questions in a second")
     parser.add_argument("--json", type=Path, default=Path("soak.json"), help="a sample a minute")
     options = parser.parse_args()
-    samples = asyncio.run(soak(options.minutes, options.rate, options.json))
+    try:
+        samples = asyncio.run(soak(options.minutes, options.rate, options.json))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        say(f"Ended early. Its whole minutes are in {options.json}.")
+        return 130
     print(table(samples))
     last = samples[-1]
     print(f"\n{last['asked']:,} asked, {last['heard']:,} heard, {last['links']:,} links")
