@@ -38,7 +38,7 @@ async def junk(ntfy: Ringing, *bodies: str | bytes, **headers: str) -> None:
     """Somebody writes to the answer topic; done once all of it was read."""
     ntfy.server.allowed += len(bodies)  # of a visitor's own
     async with asyncio.timeout(20):
-        await ntfy.channel.drain()  # for the first time, which all wait for who come before its end
+        await ntfy.channel.drain()  # the first reading ends all waits, whatever it has missed
         for body in bodies:
             await asyncio.to_thread(send, f"{ntfy.server.address}/{ANSWER_TOPIC}", body, **headers)
         await ntfy.channel.drain()

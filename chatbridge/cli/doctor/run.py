@@ -215,6 +215,6 @@ def _looped(
                 screen.show(finding)
         return found
 
-    # Of this one Ctrl-C cancels the task. From any other loop it is raised wherever the loop is,
-    # and a callback that was about to run is lost, with whoever waits for it.
+    # asyncio.run makes a cancellation of Ctrl-C. A bare loop raises it wherever it is, and loses
+    # the callback that was about to run, for which another task may wait for ever.
     return asyncio.run(work())
