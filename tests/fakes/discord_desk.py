@@ -63,6 +63,9 @@ class DiscordDesk:
     async def dealt_with(self) -> None:
         """Once the bot has dealt with all that people did until now."""
         async with asyncio.timeout(PATIENCE):
+            poll = self.channel._poll
+            if poll is not None and not poll.caught_up:
+                await poll.drain()  # the first reading ends all waits, whatever it has missed
             await self.channel.drain()
 
     async def dealt_with_later(self) -> None:
